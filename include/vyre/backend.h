@@ -521,6 +521,12 @@ typedef struct vyre_backend_vtable {
      * that target does (vyre_emit). A program for `compile` then still calls the ops whose code is used: the library
      * compared it with the body on this backend before. Default: NULL, and every op is compiled from its body. */
     const char *(*code_target)(void *self);
+
+    /* Emits the code that `compile` generates of the program with these options: as text if it has a text form, else
+     * its bytes. For readers (vyre_emit_options.backend): it is never executed. Default: UNSUPPORTED "emission of
+     * code". */
+    vyre_status (*emit)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                        vyre_error *error);
 } vyre_backend_vtable;
 
 /* The result of a constructor. */

@@ -7,7 +7,7 @@
 #ifndef VYRE_EMIT_H
 #define VYRE_EMIT_H
 
-#include "vyre/program.h"
+#include "vyre/driver.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,16 +42,19 @@ typedef struct vyre_emit_options {
     const char *exact;
     uint32_t subgroup; /* opencl, legal: the width of the device's shuffles: 2, 4, 8, 16, 32 or 64. 0: no shuffles */
     uint32_t access;   /* opencl, legal: bytes of the widest memory access: 4, 8 or 16. 0: one element */
+    /* Emit the code that this backend generates, of a plug-in too: assembly on cpu, PTX on cuda. The target is NULL,
+     * and only `stage` and `cancellable` apply. */
+    vyre_backend *backend;
 } vyre_emit_options;
 #define VYRE_EMIT_OPTIONS_INIT                                                                                         \
-    { sizeof(vyre_emit_options), 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0 }
+    { sizeof(vyre_emit_options), 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0, NULL }
 
 /* Emits code of a program for a target. The program is optimised and legalised as for a dispatch, for targets c
  * and opencl only legalised; a program of level legal is emitted unchanged. Calls of ops of dialects are resolved as by
  * vyre_compile.
  *
  * program  Borrowed for the call.
- * target   A name of vyre_emit_targets.
+ * target   A name of vyre_emit_targets; NULL if the options name a backend.
  * options  NULL: VYRE_EMIT_OPTIONS_INIT.
  * out      Initialised (VYRE_BYTES_INIT, or bytes to replace). Receives the code, without a final NUL; free with
  *          vyre_bytes_free. Unchanged on failure.
@@ -65,7 +68,8 @@ typedef struct vyre_emit_options {
  *
  * VYRE_INVALID_ARGUMENT  unknown target (the message lists the targets); an option is out of its range, or the target
  *                        does not use it; the program is a library, or has no such stage
- * VYRE_UNSUPPORTED       the target cannot express the program, or a tool was not found; the message names it
+ * VYRE_UNSUPPORTED       the target cannot express the program, a tool was not found, or the backend emits no code; the
+ *                        message names it
  * VYRE_NOT_FOUND         no dialect provides an op; VYRE_COMPILER names a file that cannot be opened; or ptxas produced
  *                        no file
  * VYRE_IO                a file could not be written or read, or a process could not be started

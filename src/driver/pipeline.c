@@ -267,6 +267,23 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     return status;
 }
 
+vyre_status vy_backend_emit(vyre_backend *backend, vyre_program *program, int cancellable, vyre_bytes *out,
+                            vyre_error *error) {
+    const vyre_compile_options options = {.struct_size = sizeof options, .cancellable = cancellable};
+    if (!backend->calls.emit)
+        return vy_backend_unsupported(backend, "emission of code", error);
+    vyre_status status = check(backend, program, error);
+    if (status == VYRE_OK)
+        status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_error_clear(error);
+    status = backend->calls.emit(backend->self, program, &options, out, error);
+    status = vy_backend_check_result_bytes(backend, status, out, error);
+    vy_backend_leave(backend);
+    return status;
+}
+
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
     if (pipeline)
         atomic_fetch_add_explicit(&pipeline->references, 1, memory_order_relaxed);

@@ -42,6 +42,12 @@ vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, v
 /* Compiles the implicit pipeline as vyre_compile would, or finds its executables in the caches. */
 vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
 
+/* Emits the code that the backend generates of a program whose ops are resolved (vyre_emit). error is never NULL.
+ *
+ * VYRE_UNSUPPORTED  the backend has no entry for it, or does not run the program */
+vyre_status vy_backend_emit(vyre_backend *backend, vyre_program *program, int cancellable, vyre_bytes *out,
+                            vyre_error *error);
+
 /* "<backend>:<fingerprint>" */
 void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, char id[VY_PIPELINE_ID]);
 

@@ -1,4 +1,5 @@
-/* vyre_emit: options, the table of targets, and the targets legal, llvm-ir, asm, c and opencl (vyre/emit.h). */
+/* vyre_emit: options, the table of targets, the targets legal, llvm-ir, asm, c and opencl, and the code of a backend
+ * (vyre/emit.h). */
 #include "targets/ptx.h"
 
 #include "backends/cpu/compile.h"
@@ -9,6 +10,8 @@
 #include "base/thread.h"
 #include "dialect/load.h"
 #include "dialect/lowering_code.h"
+#include "driver/backend.h"
+#include "driver/pipeline.h"
 #include "emit/c/c.h"
 #include "emit/opencl/opencl.h"
 #include "ir/model.h"
@@ -121,14 +124,16 @@ static vyre_status find_guards(vyre_program *program, vy_string *out, vyre_error
 
 /* ---- the text ---- */
 
-/* Legalisation does not check this: its callers do. A backend launches such a program in stages
+static const char fix_stages[] =
+    "emit its stages separately, the launches that a backend makes of it: set `stage` to 1, then 2, …";
+
+/* The one thing that not legalisation but its callers see to: a backend launches such a program in stages
  * (driver/multi_launch.h). */
 static vyre_status check_stages(const vyre_program *program, const vy_target_desc *target, vyre_error *error) {
     if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) ||
         (!(program->facts & VY_PROGRAM_HAS_TRAP) && !target->cancellable))
         return VYRE_OK;
-    return vy_fail(error, VYRE_UNSUPPORTED,
-                   "emit its stages separately, the launches that a backend makes of it: set `stage` to 1, then 2, …",
+    return vy_fail(error, VYRE_UNSUPPORTED, fix_stages,
                    "an invocation of `%s` may end before a grid barrier, where the other workgroups would wait for it",
                    vyre_program_name(program));
 }
@@ -173,34 +178,12 @@ static vyre_status emit_legal(vyre_program *program, const vyre_emit_options *op
  *
  * The texts of the compiler of backend `cpu`. */
 
-/* A program of level legal is encoded unchanged. */
-static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
-                         vyre_error *error) {
-    if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
-        return vyre_wire_encode(program, VYRE_WIRE_DEBUG, wire, error);
-    return vy_cpu_lower(cpu, program, cancellable, VYRE_WIRE_DEBUG, wire, error);
-}
-
 static vyre_status emit_launch(const vy_cpu *cpu, vyre_program *program, int cancellable, vy_jit_text text,
                                vyre_bytes *out, vyre_error *error) {
     const vy_jit_plugin *compiler = NULL;
-    vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_status status = vy_cpu_compiler_open(vy_env_get("VYRE_COMPILER"), &compiler, error);
     if (status == VYRE_OK)
-        status = lower(cpu, program, cancellable, &wire, error);
-    if (status == VYRE_OK) {
-        const vy_jit_request request = {.struct_size = sizeof request,
-                                        .width = cpu->width,
-                                        .features = cpu->features,
-                                        .wire = {wire.data, wire.size},
-                                        .name = vyre_program_name(program),
-                                        .lines = 1,
-                                        .keeps_width = cpu->width || cpu->keeps_width,
-                                        .memory_mib = cpu->compiler_mib,
-                                        .seconds = cpu->compiler_seconds};
-        status = compiler->emit_text(compiler, &request, text, out, error);
-    }
-    vyre_bytes_free(&wire);
+        status = vy_cpu_emit_text(cpu, compiler, program, cancellable, text, out, error);
     vy_cpu_compiler_close(compiler);
     return status;
 }
@@ -299,6 +282,17 @@ static vyre_status emit_opencl(vyre_program *program, const vyre_emit_options *o
     return status;
 }
 
+/* ---- the code of a backend ---- */
+
+static vyre_status emit_of_backend(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out,
+                                   vyre_error *error) {
+    vyre_backend *backend = options->backend;
+    if ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC))
+        return vy_fail(error, VYRE_UNSUPPORTED, fix_stages, "backend `%s` runs `%s` as several launches",
+                       vyre_backend_id(backend), vyre_program_name(program));
+    return vy_backend_emit(backend, program, options->cancellable, out, error);
+}
+
 /* ---- vyre_emit ----
  *
  * The table of targets, and the steps that all of them share: options, ops, stages. */
@@ -335,6 +329,9 @@ static const struct target {
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
+/* The place of a target if the options name a backend. */
+static const struct target of_backend = {{"", "", "", 0}, "", 0, emit_of_backend};
+
 const vyre_emit_target *const *vyre_emit_targets(size_t *count) {
     static const vyre_emit_target *const shown[] = {&targets[0].shown, &targets[1].shown, &targets[2].shown,
                                                     &targets[3].shown, &targets[4].shown, &targets[5].shown,
@@ -343,6 +340,12 @@ const vyre_emit_target *const *vyre_emit_targets(size_t *count) {
     if (count)
         *count = TARGETS;
     return shown;
+}
+
+/* Of a caller whose struct may be shorter. */
+static int has_backend(const vyre_emit_options *options) {
+    return options && options->struct_size >= offsetof(vyre_emit_options, backend) + sizeof options->backend &&
+           options->backend;
 }
 
 /* The names of the targets that use the options, "a, b or c". */
@@ -360,19 +363,26 @@ static const char *list_targets(unsigned options, char *list, size_t size) {
     return list;
 }
 
-static vyre_status find_target(const char *name, const struct target **out, vyre_error *error) {
+static vyre_status find_target(const char *target, const vyre_emit_options *options, const struct target **out,
+                               vyre_error *error) {
     char list[128];
+    *out = &of_backend;
+    if (has_backend(options))
+        return !target ? VYRE_OK
+                       : vy_fail(error, VYRE_INVALID_ARGUMENT, "leave one of them out",
+                                 "target `%.40s` cannot be combined with a backend", target);
+    VY_REQUIRE(error, target);
     vy_suggestion suggestion;
-    vy_suggestion_start(&suggestion, name, strlen(name));
+    vy_suggestion_start(&suggestion, target, strlen(target));
     for (size_t i = 0; i < TARGETS; i++) {
         *out = &targets[i];
-        if (strcmp(name, targets[i].shown.name) == 0 || (*targets[i].alias && strcmp(name, targets[i].alias) == 0))
+        if (strcmp(target, targets[i].shown.name) == 0 || (*targets[i].alias && strcmp(target, targets[i].alias) == 0))
             return VYRE_OK;
         vy_suggestion_offer(&suggestion, targets[i].shown.name);
     }
     const char *near = vy_suggestion_get(&suggestion);
     return vy_fail(error, VYRE_INVALID_ARGUMENT, near ? VY_FIX("did you mean `%s`?", near) : "use one of these targets",
-                   "unknown target `%.40s` (expected %s)", name, list_targets(0, list, sizeof list));
+                   "unknown target `%.40s` (expected %s)", target, list_targets(0, list, sizeof list));
 }
 
 /* ---- options ---- */
@@ -396,7 +406,9 @@ static vyre_status check_used(const struct target *target, const vyre_emit_optio
             return vy_fail(error, VYRE_INVALID_ARGUMENT,
                            VY_FIX("leave `%s` out, or use target %s", given[i].name,
                                   list_targets(given[i].option, list, sizeof list)),
-                           "target `%s` does not use option `%s`", target->shown.name, given[i].name);
+                           "%s does not use option `%s`",
+                           target == &of_backend ? "the code of a backend" : VY_FIX("target `%s`", target->shown.name),
+                           given[i].name);
     return VYRE_OK;
 }
 
@@ -410,7 +422,7 @@ static vyre_status read_options(const struct target *target, const vyre_emit_opt
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "set struct_size to sizeof(vyre_emit_options)",
                            "the options of vyre_emit state a size of %" PRIu32 " bytes, at least %zu are expected",
                            given->struct_size, least);
-        *out = *given;
+        memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
     }
     vyre_status status = check_used(target, out, error);
     if (!out->cpu)
@@ -469,7 +481,6 @@ vyre_status vyre_emit(vyre_program *program, const char *target, const vyre_emit
                       vyre_error *error) {
     VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, program);
-    VY_REQUIRE(error, target);
     VY_REQUIRE(error, out);
     vyre_error own;
     vyre_error *e = error ? error : &own;
@@ -477,15 +488,16 @@ vyre_status vyre_emit(vyre_program *program, const char *target, const vyre_emit
     vyre_emit_options complete;
     vyre_program *resolved = NULL;
     vyre_bytes made = VYRE_BYTES_INIT;
-    vyre_status status = find_target(target, &found, e);
+    vyre_status status = find_target(target, options, &found, e);
     if (status == VYRE_OK)
         status = read_options(found, options, &complete, e);
     if (status == VYRE_OK && !vy_program_has_entry(program))
         status = vy_fail(e, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                          "a library has nothing to emit");
     if (status == VYRE_OK)
-        status = vy_program_resolve_newest(program, &resolved, e);
-    if (status == VYRE_OK)
+        status = complete.backend ? vy_backend_resolve(complete.backend, program, &resolved, e)
+                                  : vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK && !complete.backend)
         status = take_code(found, &resolved, e);
     if (status == VYRE_OK && complete.stage)
         status = take_stage(complete.stage, &resolved, e);

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 typedef struct emit_options {
-    const char *target, *cpu, *arch, *exact, *output, *program;
+    const char *target, *backend, *cpu, *arch, *exact, *output, *program;
     tool_list defines;
     uint64_t width, subgroup, access, stage;
     int cancellable, unwidened, indirect, list;
@@ -16,6 +16,8 @@ typedef struct emit_options {
 static const tool_option options_table[] = {
     {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target),
      "llvm-ir (the default), asm, ptx, cubin, sass, c, opencl or legal"},
+    {"backend", 0, "NAME", TOOL_TEXT, offsetof(emit_options, backend),
+     "instead of a target: the code that this backend generates"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu),
      "for llvm-ir, asm: host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width),
@@ -42,7 +44,7 @@ static const tool_option options_table[] = {
     TOOL_OPTION_END,
 };
 
-static const emit_options defaults = {.target = "llvm-ir"};
+static const emit_options defaults;
 
 static int list_targets(void) {
     vy_string out = {0};
@@ -70,23 +72,32 @@ static int check_numbers(const tool_command *self, const emit_options *options) 
 }
 
 static int emit(const tool_command *self, const emit_options *options, vyre_program *program) {
-    const vyre_emit_options how = {.struct_size = sizeof how,
-                                   .stage = (uint32_t)options->stage,
-                                   .cancellable = options->cancellable,
-                                   .width = (uint32_t)options->width,
-                                   .cpu = options->cpu,
-                                   .arch = options->arch,
-                                   .unwidened = options->unwidened,
-                                   .indirect = options->indirect,
-                                   .exact = options->exact,
-                                   .subgroup = (uint32_t)options->subgroup,
-                                   .access = (uint32_t)options->access};
+    const char *target = options->target || options->backend ? options->target : "llvm-ir";
+    vyre_emit_options how = {.struct_size = sizeof how,
+                             .stage = (uint32_t)options->stage,
+                             .cancellable = options->cancellable,
+                             .width = (uint32_t)options->width,
+                             .cpu = options->cpu,
+                             .arch = options->arch,
+                             .unwidened = options->unwidened,
+                             .indirect = options->indirect,
+                             .exact = options->exact,
+                             .subgroup = (uint32_t)options->subgroup,
+                             .access = (uint32_t)options->access};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
     tool_progress progress;
+    vyre_status status = VYRE_OK;
+    if (options->backend) {
+        vyre_plugins_load_all(tool_note_plugin, NULL);
+        status = vyre_acquire(options->backend, &how.backend, &error);
+        if (status != VYRE_OK)
+            return tool_error(&error), tool_exit_of_run(status);
+    }
     tool_progress_start(&progress, "compiling", 0);
-    vyre_status status = vyre_emit(program, options->target, &how, &out, &error);
+    status = vyre_emit(program, target, &how, &out, &error);
     tool_progress_stop(&progress);
+    vyre_backend_release(how.backend);
     int code = status == VYRE_OK ? tool_file_write(options->output ? options->output : "-", out.data, out.size)
                : status == VYRE_INVALID_ARGUMENT ? tool_usage(self, error.fix, "%s", error.message)
                                                  : (tool_error(&error), tool_exit_of_run(status));
@@ -128,13 +139,18 @@ const tool_command tool_cmd_emit = {
         "  legal         the program before code generation. --exact is all, none, or a list such as int64,f32.add or\n"
         "                -f32.div,-f32.subnormal\n"
         "\n"
-        "--stage prints one stage, for any target.\n",
+        "--backend prints the code that the backend, of a plug-in too, generates for its device: assembly on `cpu`, "
+        "PTX\n"
+        "on `cuda`.\n"
+        "\n"
+        "--stage prints one stage, for any target and backend.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"
                 "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
                 "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n"
                 "  vyre emit examples/matmul.vyre --target sass --arch sm_80\n"
                 "  vyre emit examples/saxpy.vyre --target c -o saxpy.c\n"
                 "  vyre emit examples/saxpy.vyre --target opencl --exact -f32.div,-f32.sqrt\n"
+                "  vyre emit examples/saxpy.vyre --backend cpu\n"
                 "  vyre emit examples/saxpy.vyre --target legal --exact -f32.fma --access 16\n",
     .options = options_table,
     .options_size = sizeof(emit_options),

@@ -45,7 +45,8 @@
     X(resident_location, STATUS)                                                                                       \
     X(stream_join, STATUS)                                                                                             \
     X(grid_sync_limit, VALUE)                                                                                          \
-    X(code_target, TEXT)
+    X(code_target, TEXT)                                                                                               \
+    X(emit, BYTES)
 #define PIPELINE_ENTRIES(X)                                                                                            \
     X(dispatch, OUTPUTS)                                                                                               \
     X(dispatch_borrowed, OUTPUTS)                                                                                      \

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "driver/fault_plugin.h"
 #include "support/test.h"
+#include "vyre/emit.h"
 #include "vyre/interop.h"
 #include "vyre/pipeline.h"
 #include "vyre/telemetry.h"
@@ -548,10 +549,23 @@ static inline void fault_path_lifecycle(roads *r) {
     vyre_backend_device_lost(r->backend);
 }
 
+/* The library cannot judge the code; its bytes can be read. */
+static inline void fault_path_emit(roads *r) {
+    const vyre_emit_options options = {.struct_size = sizeof options, .backend = r->backend};
+    vyre_bytes code = VYRE_BYTES_INIT;
+    vyre_error error;
+    if (fault_path_ended(r, vyre_emit(r->programs[0], NULL, &options, &code, &error), &error))
+        for (size_t i = 0; i < code.size; i++)
+            (void)((const volatile char *)code.data)[i];
+    else
+        FAULT_PATH_CLAIM(code.size == 0);
+    vyre_bytes_free(&code);
+}
+
 static void (*const fault_path_list[])(roads *) = {fault_path_questions,   fault_path_lifecycle,    fault_path_dispatch,
                                                    fault_path_trap,        fault_path_multi_launch, fault_path_resident,
                                                    fault_path_transfers,   fault_path_foreign,      fault_path_async,
-                                                   fault_path_completions, fault_path_pipelines};
+                                                   fault_path_completions, fault_path_pipelines,    fault_path_emit};
 enum { FAULT_PATH_COUNT = sizeof fault_path_list / sizeof *fault_path_list };
 
 static inline void fault_paths_drive(roads *r) {

@@ -343,6 +343,16 @@ static vyre_status backend_cache_identity(void *self, vyre_bytes *out, vyre_erro
     return give(out, "this mirror", error);
 }
 
+static vyre_status backend_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                                vyre_error *error) {
+    assert_ptr_equal(self, &m);
+    m.calls[FAULT_BACKEND_emit]++;
+    assert_ptr_equal(program, m.program);
+    assert_int_equal(options->struct_size, sizeof *options);
+    m.cancellable = options->cancellable;
+    return give(out, "its code", error);
+}
+
 static vyre_status pipeline_serialize(void *self, vyre_bytes *out, vyre_error *error) {
     assert_ptr_equal(self, &m);
     m.calls[FAULT_PIPELINE_serialize]++;

@@ -329,6 +329,15 @@ static vyre_status backend_cache_identity(void *self, vyre_bytes *out, vyre_erro
     return status == VYRE_OK ? give_bytes(self, kind, name, sizeof name, out, error) : status;
 }
 
+static vyre_status backend_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                                vyre_error *error) {
+    static const char code[] = "code";
+    vyre_status status;
+    (void)program, (void)options;
+    fault_kind kind = enter(self, FAULT_BACKEND_emit, &status, error);
+    return status == VYRE_OK ? give_bytes(self, kind, code, sizeof code, out, error) : status;
+}
+
 static int backend_cache_snapshot(void *self, vyre_cache_snapshot *out) {
     fault_kind kind = strike(self, FAULT_BACKEND_cache_snapshot);
     memset(out, kind == FAULT_VALUE_ENORMOUS ? 0xff : 0, sizeof *out);

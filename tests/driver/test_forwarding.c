@@ -3,6 +3,7 @@
  * and one missing from the lists (entries.h) does not compile. */
 #include "driver/mirror.h"
 #include "vyre/cache.h"
+#include "vyre/emit.h"
 #include "vyre/interop.h"
 
 #include <time.h>
@@ -391,6 +392,17 @@ static void check_compile(void) {
     assert_memory_equal(m.binary, "a binary", 8);
 }
 
+static vyre_status ask_emit(void) {
+    const vyre_emit_options options = {.struct_size = sizeof options, .cancellable = 1, .backend = m.backend};
+    return vyre_emit(m.program, NULL, &options, &m.bytes, &m.error);
+}
+
+static void check_emit(void) {
+    assert_int_equal(m.cancellable, 1);
+    assert_int_equal(m.bytes.size, strlen("its code"));
+    assert_memory_equal(m.bytes.data, "its code", m.bytes.size);
+}
+
 /* The identity was queried when the mirror was opened; a new device is queried again. */
 static vyre_status ask_identity(void) {
     m.is_lost = 1;
@@ -563,6 +575,7 @@ static const struct row {
     B(resident_location) = {ask_place, check_place, 0, FAULT_BACKEND_id, "export of resident buffers"},
     B(stream_join) = {ask_join, check_join, 0, FAULT_BACKEND_id, "ordering with a foreign stream"},
     B(code_target) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL},
+    B(emit) = {ask_emit, check_emit, 0, FAULT_BACKEND_id, "emission of code"},
     B(grid_sync_limit) = {ask_meet, check_meet, TRAPS | BEFORE_RUN, FAULT_PIPELINE_dispatch_persistent_into, NULL},
     P(dispatch) = {ask_pipeline_owned, check_host, TRAPS | REQUIRED, FAULT_BACKEND_id, NULL},
     P(dispatch_borrowed) = {ask_pipeline_borrowed, check_host, TRAPS, FAULT_PIPELINE_dispatch, NULL},

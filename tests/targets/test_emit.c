@@ -242,6 +242,32 @@ static void a_library_has_nothing_to_emit(void **state) {
     vyre_module_free(module);
 }
 
+static void a_backend_emits_its_own_code(void **state) {
+    (void)state;
+    vyre_backend *cpu, *reference;
+    vyre_error error;
+    assert_int_equal(vyre_acquire("reference", &reference, &error), VYRE_OK);
+    refused(saxpy, NULL, OPTIONS(.backend = reference), VYRE_UNSUPPORTED, "`reference`", "");
+    refused(saxpy, "asm", OPTIONS(.backend = reference), VYRE_INVALID_ARGUMENT, "`asm` cannot be combined", "leave");
+    refused(saxpy, NULL, OPTIONS(.backend = reference, .width = 8), VYRE_INVALID_ARGUMENT,
+            "the code of a backend does not use option `width`", "leave `width` out");
+    refused(saxpy, NULL, NULL, VYRE_INVALID_ARGUMENT, "target", "");
+    vyre_backend_release(reference);
+    if (vyre_acquire("cpu", &cpu, &error) != VYRE_OK || !has_compiler()) {
+        printf("note: %s\n", error.message);
+        return;
+    }
+    char *own = emit(saxpy, NULL, OPTIONS(.backend = cpu)), *text = emit(saxpy, "asm", NULL);
+    assert_string_equal(own, text);
+    free(own), free(text);
+    own = emit(loop, NULL, OPTIONS(.backend = cpu, .cancellable = 1)), text = emit(loop, NULL, OPTIONS(.backend = cpu));
+    assert_true(strcmp(own, text) != 0);
+    free(own), free(text);
+    refused(barrier, NULL, OPTIONS(.backend = cpu), VYRE_UNSUPPORTED, "as several launches", "`stage`");
+    assert_true(has(barrier, NULL, OPTIONS(.backend = cpu, .stage = 2), "two_1"));
+    vyre_backend_release(cpu);
+}
+
 static void nvidias_programs_are_run_and_their_failures_are_named(void **state) {
     (void)state;
     char *text;
@@ -345,6 +371,7 @@ int main(void) {
         cmocka_unit_test(a_program_of_level_legal_is_emitted_unchanged),
         cmocka_unit_test(calls_of_ops_are_resolved),
         cmocka_unit_test(a_library_has_nothing_to_emit),
+        cmocka_unit_test(a_backend_emits_its_own_code),
         cmocka_unit_test(nvidias_programs_are_run_and_their_failures_are_named),
         cmocka_unit_test(a_missing_compiler_is_named),
         cmocka_unit_test(temporary_files_are_removed),

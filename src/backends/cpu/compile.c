@@ -80,6 +80,19 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
     return status;
 }
 
+static vy_jit_request request_of(const vy_cpu *cpu, const vyre_program *program, const vyre_bytes *wire, int lines) {
+    return (vy_jit_request){.struct_size = sizeof(vy_jit_request),
+                            .width = cpu->width,
+                            .features = cpu->features,
+                            .wire = {wire->data, wire->size},
+                            .name = vyre_program_name(program),
+                            .lines = (uint32_t)lines,
+                            .keeps_width = (uint32_t)cpu->keeps_width,
+                            .deadline_ns = vy_deadline(),
+                            .memory_mib = cpu->compiler_mib,
+                            .seconds = cpu->compiler_seconds};
+}
+
 static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *object,
                                vyre_error *error) {
     const vy_jit_plugin *compiler;
@@ -89,16 +102,7 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
     if (status == VYRE_OK)
         status = vy_cpu_lower(cpu, program, cancellable, lines ? VYRE_WIRE_DEBUG : 0, &wire, error);
     if (status == VYRE_OK) {
-        vy_jit_request request = {.struct_size = sizeof request,
-                                  .width = cpu->width,
-                                  .features = cpu->features,
-                                  .wire = {wire.data, wire.size},
-                                  .name = vyre_program_name(program),
-                                  .lines = (uint32_t)lines,
-                                  .keeps_width = (uint32_t)cpu->keeps_width,
-                                  .deadline_ns = vy_deadline(),
-                                  .memory_mib = cpu->compiler_mib,
-                                  .seconds = cpu->compiler_seconds};
+        const vy_jit_request request = request_of(cpu, program, &wire, lines);
         status = compiler->compile(compiler, &request, object, error);
     }
     vyre_bytes_free(&wire);
@@ -116,6 +120,30 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
         status = vy_cpu_executable_new(program, (vyre_span){object.data, object.size}, cpu->features, out, error);
     vyre_bytes_free(&object);
     return status;
+}
+
+vyre_status vy_cpu_emit_text(const vy_cpu *cpu, const vy_jit_plugin *compiler, vyre_program *program, int cancellable,
+                             vy_jit_text text, vyre_bytes *out, vyre_error *error) {
+    vyre_bytes wire = VYRE_BYTES_INIT;
+    vyre_status status = vyre_program_level(program) == VYRE_LEVEL_LEGAL
+                             ? vyre_wire_encode(program, VYRE_WIRE_DEBUG, &wire, error)
+                             : vy_cpu_lower(cpu, program, cancellable, VYRE_WIRE_DEBUG, &wire, error);
+    if (status == VYRE_OK) {
+        vy_jit_request request = request_of(cpu, program, &wire, 1);
+        request.keeps_width |= cpu->width != 0;
+        status = compiler->emit_text(compiler, &request, text, out, error);
+    }
+    vyre_bytes_free(&wire);
+    return status;
+}
+
+vyre_status vy_cpu_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                        vyre_error *error) {
+    const vy_jit_plugin *compiler;
+    vyre_status status = acquire_compiler(self, &compiler, error);
+    return status == VYRE_OK
+               ? vy_cpu_emit_text(self, compiler, program, options->cancellable, VY_JIT_TEXT_ASM, out, error)
+               : status;
 }
 
 /* ---- client of the compile servers ---- If LLVM crashes, or exceeds its limits of memory or CPU time, the request

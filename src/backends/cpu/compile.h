@@ -19,6 +19,13 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
  * Otherwise fails like its steps. */
 vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
                            vy_cpu_executable **out, vyre_error *error);
+/* The text of the code of a program, with source lines; a program of level legal is not lowered. Fails like its
+ * steps. */
+vyre_status vy_cpu_emit_text(const vy_cpu *cpu, const vy_jit_plugin *compiler, vyre_program *program, int cancellable,
+                             vy_jit_text text, vyre_bytes *out, vyre_error *error);
+/* Entry of the backend's table: assembly. */
+vyre_status vy_cpu_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                        vyre_error *error);
 /* Opens a compiler from a file, or with path NULL from the first location of the search that has one. Starts no
  * process. */
 vyre_status vy_cpu_compiler_open(const char *path, const vy_jit_plugin **out, vyre_error *error);

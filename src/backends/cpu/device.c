@@ -241,6 +241,7 @@ static const vyre_backend_vtable table = {
     .resident_upload = vy_cpu_resident_upload,
     .resident_download = vy_cpu_resident_download,
     .compile = vy_cpu_pipeline_compile,
+    .emit = vy_cpu_emit,
     .load = vy_cpu_pipeline_load,
     .cache_identity = cache_identity,
     .cache_snapshot = cache_snapshot,

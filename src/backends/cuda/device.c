@@ -512,6 +512,7 @@ static const vyre_backend_vtable table = {
     .resident_upload_batch = vy_cuda_resident_upload_batch,
     .resident_download_batch = vy_cuda_resident_download_batch,
     .compile = vy_cuda_pipeline_compile,
+    .emit = vy_cuda_emit,
     .load = vy_cuda_pipeline_load,
     .cache_identity = cache_identity,
     .cache_snapshot = cache_snapshot,

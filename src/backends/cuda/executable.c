@@ -208,17 +208,39 @@ static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, co
                    vyre_program_name(program), bytes, cuda->device_info.shared_bytes);
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
-                            vyre_error *error) {
+static vy_cuda_lowering lowering_for(vy_cuda *cuda, int cancellable, uint32_t reserved) {
     vy_cuda_lowering how = {.architecture = cuda->device_info.architecture,
                             .target = vy_ptx_target(cuda->device_info.architecture, cancellable),
                             .has_indirect = cuda->device_info.has_indirect,
                             .has_dependent_launch = cuda->device_info.has_dependent_launch,
-                            .reserved = sizeof(vy_cuda_header)};
+                            .reserved = reserved};
+    how.target.exact = atomic_load(&cuda->exact);
+    return how;
+}
+
+vyre_status vy_cuda_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                         vyre_error *error) {
+    vy_cuda *cuda = self;
+    vy_cuda_lowered lowered;
+    vyre_status status = vy_cuda_numerics_confirm(cuda, error);
+    if (status != VYRE_OK)
+        return status;
+    const vy_cuda_lowering how = lowering_for(cuda, options->cancellable, 0);
+    status = vy_cuda_lower(program, &how, &lowered, error);
+    if (status != VYRE_OK)
+        return status;
+    *out = lowered.code.text;
+    lowered.code.text = (vyre_bytes)VYRE_BYTES_INIT;
+    vy_cuda_lowered_free(&lowered);
+    return VYRE_OK;
+}
+
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
+                            vyre_error *error) {
+    const vy_cuda_lowering how = lowering_for(cuda, cancellable, sizeof(vy_cuda_header));
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
     *out = NULL;
-    how.target.exact = atomic_load(&cuda->exact);
     vyre_status status = vy_cuda_lower(program, &how, &lowered, error);
     if (status != VYRE_OK)
         return status;

@@ -133,6 +133,9 @@ void vy_cuda_lowered_free(vy_cuda_lowered *lowered);
  * VYRE_UNSUPPORTED  the driver refuses the PTX: the error has the message of its compiler */
 vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
                             vyre_error *error);
+/* Entry of the backend's table: the PTX of the plain kernel. */
+vyre_status vy_cuda_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                         vyre_error *error);
 /* The object with its PTX replaced by cubins, except for the kernel for batches, which few pipelines need. As slow as
  * compiling. */
 vyre_status vy_cuda_compile_binary(vy_cuda_executable *code, vyre_bytes *out, vyre_error *error);
