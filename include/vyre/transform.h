@@ -1,6 +1,6 @@
 /* The optimiser: passes that transform programs. Each pass yields a program with identical results for every input,
  * including traps, barriers, prints, NaN, −0, wrapping, bounds and memory order (docs/bits.md). The passes and their
- * order are selected by a level or a list; docs/internals/transform.md describes them.
+ * order are selected by a level or a list; docs/internals/opt.md describes them.
  *
  *     vyre_optimize_options options = {.level = 2};
  *     status = vyre_program_optimize(program, &options, &optimized, NULL, &error);

@@ -7,7 +7,7 @@
  * Bounds checks become explicit, traps and deadlines become ordinary control flow, collectives become the operations
  * of the hardware. The result is a program of level legal. The reference interpreter runs it, also as an adversarial
  * device that is inexact in everything else (oracle/adversarial_device.h), with the bits of the original
- * (docs/internals/transform.md, "Legalisation"). */
+ * (docs/internals/lower.md). */
 #ifndef VY_LOWER_LEGALIZE_H
 #define VY_LOWER_LEGALIZE_H
 
@@ -55,7 +55,7 @@ vyre_status vy_legalize_zero_init(const vyre_program *program, vyre_program **ou
  * A device has no `trap` that ends a workgroup, and a kernel cannot be stopped from outside. So an invocation that
  * traps reports it (`report`) and ends itself. If other invocations of its workgroup may wait for it at a barrier, it
  * continues to the barrier without effects, and there all of them leave together. A cancellable program also polls
- * whether it must end (`poll`), and leaves in the same way (docs/internals/transform.md, "Ends"). */
+ * whether it must end (`poll`), and leaves in the same way (docs/internals/lower.md). */
 /* *out is `program`, which must be inlined, at level legal and without traps; with polls if target->cancellable.
  *
  * VYRE_UNSUPPORTED  traps or polls in a program with a grid barrier, where other workgroups would wait forever (unless

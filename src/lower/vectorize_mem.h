@@ -1,5 +1,5 @@
 /* Memory access vectorisation: loads or stores of x[b], x[b + 1], … in one block become one wide access
- * (docs/internals/transform.md, "Wide access"). */
+ * (docs/internals/lower.md, "Wide access"). */
 #ifndef VY_LOWER_VECTORIZE_MEM_H
 #define VY_LOWER_VECTORIZE_MEM_H
 

@@ -7,7 +7,7 @@
  * segment reloads them: no work is repeated. Which segment is next depends on values that are uniform over the grid,
  * because the validator accepts a grid barrier only there. If these values follow from params, lengths and sizes
  * alone, the host computes them; otherwise the first invocation of a segment writes the decision to a hidden buffer of
- * one element, and the host reads it back. So every valid program can be split (docs/internals/transform.md). */
+ * one element, and the host reads it back. So every valid program can be split (docs/internals/split.md). */
 #ifndef VY_SPLIT_GRID_SPLIT_H
 #define VY_SPLIT_GRID_SPLIT_H
 

@@ -3,7 +3,7 @@
  *
  * Six hidden params follow the params of the program: the start of the tile and the size of the whole grid, in
  * workgroups. Group ids, global ids and grid sizes are computed from them; nothing else depends on the grid
- * (docs/internals/transform.md). */
+ * (docs/internals/split.md). */
 #ifndef VY_SPLIT_GRID_TILE_H
 #define VY_SPLIT_GRID_TILE_H
 

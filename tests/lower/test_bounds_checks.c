@@ -247,7 +247,7 @@ static example measure(const example *row, const vyre_program *program, char *fi
 
 static void the_table_of_examples_is_right(void **state) {
     (void)state;
-    char *docs = read_text(vy_test_path("docs/internals/transform.md")), path[256], line[256], arrays[128];
+    char *docs = read_text(vy_test_path("docs/internals/lower.md")), path[256], line[256], arrays[128];
     int wrong = 0;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const example *row = &examples[i];

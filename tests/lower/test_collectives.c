@@ -341,7 +341,7 @@ typedef struct price {
     unsigned barriers, shuffles;
 } price;
 
-/* The table of docs/internals/transform.md, for 256 invocations. */
+/* The table of docs/internals/lower.md, for 256 invocations. */
 static const price prices[] = {
     {"workgroup_reduce_add(v)", 0, 8, 0},
     {"workgroup_scan_inclusive_add(v)", 0, 8, 0},

@@ -1,4 +1,4 @@
-/* What legalisation costs: the operations it makes out of one, as the table in docs/internals/transform.md says. */
+/* The cost of legalisation: the number of operations that one becomes. docs/internals/lower.md has an extract. */
 #include "lower/runner.h"
 
 #include "compile/pipeline.h"

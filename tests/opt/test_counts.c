@@ -1,4 +1,4 @@
-/* What the optimiser does to the examples, in numbers: the table of docs/internals/transform.md. Sizes of the programs
+/* What the optimiser does to the examples, in numbers: the table of docs/internals/opt.md. Sizes of the programs
  * as written (inlined), at level 1 and at level 2, and what a dispatch of each executes. The bytes of the three are the
  * same.
  *
@@ -13,7 +13,7 @@
 #include <glob.h>
 
 enum { LEVELS = VYRE_OPTIMIZE_LEVEL_MAX + 1, MOST = 16, MANY = 1024 };
-#define PAGE "docs/internals/transform.md"
+#define PAGE "docs/internals/opt.md"
 
 /* ---- what the examples are run with ---- */
 
