@@ -29,7 +29,7 @@ typedef struct run {
     vyre_program *kept[ROWS_MAX]; /* by row: the input of an optional pass that changed the program; or NULL */
     vyre_program *optimised;      /* the output of the optimiser, or NULL */
     uint32_t off;                 /* bits by row */
-    int checks_passes;            /* the optimiser validates after each of its passes, and drops what is not valid */
+    int checks_passes;            /* the optimiser validates after each of its passes, and drops invalid results */
     int unrolled_late;            /* `unroll-late` changed the program */
     vy_opt_policy late;           /* its policy */
     uint32_t factor;

@@ -14,7 +14,7 @@ typedef struct vy_compile_step {
     uint64_t nanoseconds;
     uint32_t statements_before, statements_after, expressions_before, expressions_after;
     uint8_t is_changed; /* the result is another program */
-    uint8_t is_dropped; /* the result exceeded a limit of the language; the program stays as it was */
+    uint8_t is_dropped; /* the result exceeded a limit of the language; the program is unchanged */
 } vy_compile_step;
 
 /* What a run of the pipeline did. Zero it before; the caller may set `observe`, which is called after every step with

@@ -347,8 +347,7 @@ static vy_position position_of(const vyre_program *made, uint32_t expr) {
     return vy_expr_position(made, expr);
 }
 
-/* Marks the stores and atomics that were copied. Like those that are emitted, they have the position of their last
- * operand. */
+/* Marks the copied stores and atomics. Like emitted ones, they have the position of their last operand. */
 static uint32_t mark_stmts(vyre_program *made) {
     uint32_t marked = 0;
     for (uint32_t i = 0; i < made->stmts.count; i++) {
@@ -367,8 +366,8 @@ static uint32_t mark_stmts(vyre_program *made) {
     return marked;
 }
 
-/* Gives every expression the position of its statement, so that vectorize_mem.h treats lowered and copied statements
- * alike. */
+/* Sets the position of every expression to that of its statement, so that vectorize_mem.h treats lowered and copied
+ * statements alike. */
 static void place_exprs(vyre_program *made) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)

@@ -150,7 +150,7 @@ static int is_easy(vyre_op op, vyre_type type, uint64_t literal) {
     }
 }
 
-/* Whether an op is a bitcast of a float that is no NaN for certain: its bits need not be made canonical. */
+/* Whether an op is a bitcast of a float that is certainly not NaN: its bits need not be made canonical. */
 static int sees_number(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
     return e->op == VYRE_OP_BITCAST && (operand == VYRE_TYPE_F32 || operand == VYRE_TYPE_F64) && rw->ranges &&
            vy_float_is_known(vy_range_of(rw->ranges, e->a));

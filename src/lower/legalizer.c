@@ -466,7 +466,7 @@ static void atomic(vy_legalizer *rw, const vy_stmt *s) {
 }
 
 /* A call of an op whose code the target has. Its operands are of types that every such target has (lowering_code.h), so
- * they remain as they are. */
+ * they remain unchanged. */
 static void call(vy_legalizer *rw, const vy_stmt *s) {
     vy_irb *draft = &rw->copy.draft;
     vy_stmt stmt = *s;

@@ -2,7 +2,7 @@
  *
  * A function replaces the op it is named after: `add_f32`, `clz_i8`, `cast_f32_i64` (to f32 from i64),
  * `bitcast_u32_f32`. It has one `return`, at its end, and accesses no memory. Several functions may have one name; the
- * first whose condition the target meets is used. lib/softlib/f32.vyre states the rules.
+ * first whose condition holds for the target is used. lib/softlib/f32.vyre states the rules.
  *
  * The build encodes every function in wire form (src/development/embed_softlib.c). A function is decoded when it is
  * first called, without validation, because the build has validated it. */

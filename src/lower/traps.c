@@ -13,7 +13,7 @@
  *    all leave.
  *
  * At the synchronisation point the invocations that ended set an element of a workgroup array; after it all invocations
- * read the element, and all leave or none does. The array has two elements, used in turn: one that is read after a
+ * read the element, and all leave or none does. The array has two elements, used alternately: one that is read after a
  * synchronisation point is written again only before the next but one, and all invocations synchronise in between. On a
  * target with native collectives a vote replaces the array.
  *

@@ -319,9 +319,9 @@ static uint32_t make_group(planner *p, const set *s, uint32_t count, const membe
     return enter(p, s, count, number, (uint32_t)(found[0] - s->members));
 }
 
-/* Finds groups of `count` members of a set whose base is a multiple of `known`: those that are proven aligned, or
- * those that may be aligned. An index that is known to be in the middle of an aligned group is excluded. Subtracts the
- * grouped members from *left. */
+/* Finds groups of `count` members of a set whose base is a multiple of `known`: the groups that are proven aligned, or
+ * the groups that may be aligned. An index that is known to be in the middle of an aligned group is excluded. Subtracts
+ * the grouped members from *left. */
 static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known, int proven, uint32_t *left) {
     const member *found[VY_LIMIT_WIDE];
     int starts = starts_aligned(p, s), needs_test = !proven || !starts;

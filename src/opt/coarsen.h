@@ -2,7 +2,7 @@
  * load and store them with one wide access.
  *
  * Invocation i of the original is executed by invocation i / factor of the result, together with its neighbours in x:
- * in lockstep where all of them are in the grid and their accesses in bounds, otherwise one after another
+ * in lockstep where all of them are in the grid and their accesses in bounds, otherwise sequentially
  * (docs/internals/opt.md). */
 #ifndef VY_OPT_COARSEN_H
 #define VY_OPT_COARSEN_H

@@ -1,8 +1,8 @@
 /* Pass manager: optimisation levels as tables, rounds until a fixed point, times and counts; and the policies of the
  * passes.
  *
- * If the result of a pass is not a valid program, it is dropped, the program stays unchanged, and the report says
- * so. This happens to programs with an error that the validator could not detect before (a race at an index that
+ * If the result of a pass is not a valid program, it is dropped, the program stays unchanged, and the report counts
+ * it. This happens to programs with an error that the validator could not detect before (a race at an index that
  * turns out to be constant) and at the limits of the language. It is rare, and validating costs as much as a pass.
  * So the result is validated once at the end, and only if that fails are the passes run again with validation after
  * each. An observer receives valid programs only. Running out of memory fails the whole run. */

@@ -63,7 +63,7 @@ vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch 
  *   }
  *   vy_split_free_cursor(cursor);
  *
- * Each launch sees the bytes the one before left behind. All have the same grid, resolved once, from the program
+ * Each launch sees the bytes that the previous one left. All have the same grid, resolved once, from the program
  * itself: an indirect grid may have been overwritten since. A segment that traps ends the dispatch: what follows it is
  * not launched. */
 typedef struct vy_split_cursor vy_split_cursor;
@@ -102,7 +102,7 @@ enum {
 typedef enum vy_spill_slot_kind {
     VY_SPILL_NONE,       /* none: it is not live at any grid barrier */
     VY_SPILL_REMAT,      /* none: a `let` of a few ops on constant values, which is recomputed */
-    VY_SPILL_PARAM,      /* a hidden param, because the host knows the value */
+    VY_SPILL_PARAM,      /* a hidden param, because the host computes the value */
     VY_SPILL_INVOCATION, /* one per invocation, element (slot + i) · invocations + invocation */
     /* one per workgroup, whose invocations have the same value: after the former, element group · per_group +
      * slot + i */

@@ -523,8 +523,8 @@ static vyre_status plan_slice(vy_split_plan *plan, vyre_error *error) {
 /* ---- spill slots: the storage of values between launches ----
  *
  * An immutable variable of a few ops on ids, sizes, params and literals is not stored but recomputed: `let i =
- * global_id.x`. (A load never is, because the memory may have changed.) A value that the host knows is passed as a
- * hidden param. A value that is uniform over a workgroup is stored once per workgroup, any other once per invocation.
+ * global_id.x`. (A load never is, because the memory may have changed.) A value that the host computes is passed as
+ * a hidden param. A value that is uniform over a workgroup is stored once per workgroup, any other once per invocation.
  * Elements are unsigned integers of the value's width, whatever its type: only the bit pattern matters. Variables that
  * are live at different barriers share slots; arrays have separate slots, because they are live almost everywhere. */
 

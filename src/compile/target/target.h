@@ -7,9 +7,9 @@
  *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width
  *    (SHIFT);
  *  - loads, stores, selects, bitcasts and casts between integers move bits, those of NaNs and subnormals too;
- *  - native f32 operations on normal numbers with normal results are as exact as the profile says, and approximate
+ *  - native f32 operations on normal numbers with normal results are as exact as the profile states, and approximate
  *    division and square root within 2.5 ulp;
- *  - f64 operations as the profile says; if it has none of f64, or no 64-bit integers, there is no f64;
+ *  - f64 operations as the profile states; without any of f64, or without 64-bit integers, no f64 is used;
  *  - nothing is contracted, reassociated or otherwise rewritten: the program is optimised before, not after. */
 #ifndef VY_COMPILE_TARGET_TARGET_H
 #define VY_COMPILE_TARGET_TARGET_H
