@@ -190,7 +190,9 @@ static inline void conform_ending(const char *id) {
         for (int i = 0; i < FLIGHTS; i++) {
             if (i % 3) {
                 vyre_status status = vyre_pending_wait(pending[i], UINT64_MAX, &c.given, NULL, NULL);
-                assert_true(status == VYRE_OK || (!released && status == VYRE_DEVICE_LOST));
+                int is_ended = status == VYRE_DEVICE_LOST || status == VYRE_CANCELLED; /* cancelled: after 2 seconds */
+                if (status != VYRE_OK && (released || !is_ended))
+                    fail_msg("dispatch %d: %s", i, vyre_status_name(status));
             }
             vyre_pending_free(pending[i]);
         }

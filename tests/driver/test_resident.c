@@ -187,6 +187,7 @@ static void an_abandoned_call_does_not_lose_the_recovered_device(void **state) {
         usleep(1000);
     assert_int_equal(atomic_load(&backend->abandoned), 0);
     assert_false(vyre_backend_device_lost(backend));
+    f->fail_at = 0; /* on a busy machine the deadline can pass before the backend is called */
     assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, NULL), VYRE_OK);
     vyre_outputs_free(&outputs);
     vyre_backend_release(backend);
