@@ -34,7 +34,7 @@ typedef struct vyre_emit_options {
     uint32_t width;   /* llvm-ir, asm: lanes: 4, 8, 16, 32 or 64. 0: as many as fit the program */
     const char *cpu;  /* llvm-ir, asm: "host" (the default), "x86-64", "x86-64-v2", "x86-64-v3" or "x86-64-v4" */
     const char *arch; /* ptx, cubin, sass: "sm_60" or later; the default is "sm_90" */
-    int unwidened;    /* ptx, cubin, sass: 1: one invocation a thread */
+    int uncoarsened;  /* ptx, cubin, sass: 1: one invocation per thread */
     int indirect;     /* ptx, cubin, sass: 1: for a grid that is in device memory */
     /* opencl, legal: the operations that the device computes exactly: "all" (the default), "none", or names of
      * VYRE_NUMERIC_LIST, separated by commas. A name with a leading minus is removed: "-f32.fma" is all except

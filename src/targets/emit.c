@@ -298,7 +298,7 @@ static vyre_status emit_of_backend(vyre_program *program, const vyre_emit_option
  * The table of targets, and the steps that all of them share: options, ops, stages. */
 
 /* The options that not every target uses, one bit each. */
-enum { CPU = 1, WIDTH = 2, ARCH = 4, UNWIDENED = 8, INDIRECT = 16, EXACT = 32, SUBGROUP = 64, ACCESS = 128 };
+enum { CPU = 1, WIDTH = 2, ARCH = 4, UNCOARSENED = 8, INDIRECT = 16, EXACT = 32, SUBGROUP = 64, ACCESS = 128 };
 
 static const struct target {
     vyre_emit_target shown;
@@ -308,14 +308,14 @@ static const struct target {
 } targets[] = {
     {{"llvm-ir", "ll", "LLVM IR after LLVM's optimisation passes", 1}, "llvm", CPU | WIDTH, emit_llvm_ir},
     {{"asm", "s", "assembly of that module, with source lines", 1}, "", CPU | WIDTH, emit_asm},
-    {{"ptx", "ptx", "PTX, the input of NVIDIA's driver", 1}, "", ARCH | UNWIDENED | INDIRECT, vy_target_ptx},
+    {{"ptx", "ptx", "PTX, the input of NVIDIA's driver", 1}, "", ARCH | UNCOARSENED | INDIRECT, vy_target_ptx},
     {{"cubin", "cubin", "machine code in a binary file; requires ptxas", 0},
      "",
-     ARCH | UNWIDENED | INDIRECT,
+     ARCH | UNCOARSENED | INDIRECT,
      vy_target_cubin},
     {{"sass", "sass", "disassembly of the cubin; requires nvdisasm or cuobjdump", 1},
      "",
-     ARCH | UNWIDENED | INDIRECT,
+     ARCH | UNCOARSENED | INDIRECT,
      vy_target_sass},
     {{"c", "c", "one C17 file that needs no library and computes the same bits", 1}, "", 0, emit_c},
     {{"opencl", "cl", "one OpenCL C kernel, with its arguments in a comment", 1},
@@ -395,7 +395,7 @@ static vyre_status check_used(const struct target *target, const vyre_emit_optio
     } given[] = {{CPU, o->cpu != NULL, "cpu"},
                  {WIDTH, o->width != 0, "width"},
                  {ARCH, o->arch != NULL, "arch"},
-                 {UNWIDENED, o->unwidened != 0, "unwidened"},
+                 {UNCOARSENED, o->uncoarsened != 0, "uncoarsened"},
                  {INDIRECT, o->indirect != 0, "indirect"},
                  {EXACT, o->exact != NULL, "exact"},
                  {SUBGROUP, o->subgroup != 0, "subgroup"},

@@ -54,7 +54,7 @@ vyre_status vy_target_ptx_make(vyre_program *program, const vyre_emit_options *o
     if (status == VYRE_OK)
         status = check_stages(program, options, architecture, error);
     vy_target_desc target = vy_ptx_target(architecture, options->cancellable);
-    if (options->unwidened || options->indirect)
+    if (options->uncoarsened || options->indirect)
         target.coarsen = VY_COARSEN_NEVER;
     const vy_ptx_options entry = {.architecture = architecture, .indirect = (uint8_t)(options->indirect != 0)};
     if (status == VYRE_OK)

@@ -10,7 +10,7 @@ typedef struct emit_options {
     const char *target, *backend, *cpu, *arch, *exact, *output, *program;
     tool_list defines;
     uint64_t width, subgroup, access, stage;
-    int cancellable, unwidened, indirect, list;
+    int cancellable, uncoarsened, indirect, list;
 } emit_options;
 
 static const tool_option options_table[] = {
@@ -31,7 +31,7 @@ static const tool_option options_table[] = {
      "for opencl, legal: the widest memory access (one element)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable),
      "with cancellation polls, as for a run with a deadline"},
-    {"unwidened", 0, NULL, TOOL_FLAG, offsetof(emit_options, unwidened),
+    {"uncoarsened", 0, NULL, TOOL_FLAG, offsetof(emit_options, uncoarsened),
      "for ptx, cubin, sass: one invocation per thread"},
     {"indirect", 0, NULL, TOOL_FLAG, offsetof(emit_options, indirect),
      "for ptx, cubin, sass: read the grid size from device memory"},
@@ -72,18 +72,17 @@ static int check_numbers(const tool_command *self, const emit_options *options) 
 }
 
 static int emit(const tool_command *self, const emit_options *options, vyre_program *program) {
-    const char *target = options->target || options->backend ? options->target : "llvm-ir";
-    vyre_emit_options how = {.struct_size = sizeof how,
-                             .stage = (uint32_t)options->stage,
-                             .cancellable = options->cancellable,
-                             .width = (uint32_t)options->width,
-                             .cpu = options->cpu,
-                             .arch = options->arch,
-                             .unwidened = options->unwidened,
-                             .indirect = options->indirect,
-                             .exact = options->exact,
-                             .subgroup = (uint32_t)options->subgroup,
-                             .access = (uint32_t)options->access};
+    const vyre_emit_options how = {.struct_size = sizeof how,
+                                   .stage = (uint32_t)options->stage,
+                                   .cancellable = options->cancellable,
+                                   .width = (uint32_t)options->width,
+                                   .cpu = options->cpu,
+                                   .arch = options->arch,
+                                   .uncoarsened = options->uncoarsened,
+                                   .indirect = options->indirect,
+                                   .exact = options->exact,
+                                   .subgroup = (uint32_t)options->subgroup,
+                                   .access = (uint32_t)options->access};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
     tool_progress progress;

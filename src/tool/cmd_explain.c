@@ -332,9 +332,9 @@ static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_optio
                       "  barriers   grid barriers: in one launch if all workgroups are resident, otherwise as several "
                       "launches\n");
     if (compiled.factor > 1)
-        vy_string_format(out, "  widened    %" PRIu32 " invocations per thread\n", compiled.factor);
+        vy_string_format(out, "  coarsened  %" PRIu32 " invocations per thread\n", compiled.factor);
     else
-        vy_string_format(out, "  widened    no: %s\n", compiled.reason);
+        vy_string_format(out, "  coarsened  no: %s\n", compiled.reason);
     add_assembled(out, &code, options->arch);
     vy_ptx_free(&code);
 }

@@ -143,7 +143,7 @@ static void an_option_that_the_target_does_not_use_is_refused(void **state) {
     refused(saxpy, "ptx", OPTIONS(.width = 8), VYRE_INVALID_ARGUMENT, "option `width`", "target llvm-ir or asm");
     refused(saxpy, "legal", OPTIONS(.cpu = "host"), VYRE_INVALID_ARGUMENT, "option `cpu`", "llvm-ir or asm");
     refused(saxpy, "asm", OPTIONS(.arch = "sm_90"), VYRE_INVALID_ARGUMENT, "option `arch`", "ptx, cubin or sass");
-    refused(saxpy, "legal", OPTIONS(.unwidened = 1), VYRE_INVALID_ARGUMENT, "option `unwidened`", "ptx, cubin or");
+    refused(saxpy, "legal", OPTIONS(.uncoarsened = 1), VYRE_INVALID_ARGUMENT, "option `uncoarsened`", "ptx, cubin or");
     refused(saxpy, "legal", OPTIONS(.indirect = 1), VYRE_INVALID_ARGUMENT, "option `indirect`", "ptx, cubin or");
     refused(saxpy, "ptx", OPTIONS(.exact = "all"), VYRE_INVALID_ARGUMENT, "option `exact`", "target opencl or legal");
     refused(saxpy, "sass", OPTIONS(.subgroup = 32), VYRE_INVALID_ARGUMENT, "option `subgroup`",
@@ -188,7 +188,7 @@ static void options_change_the_code_of_llvm(void **state) {
 static void options_change_the_code_of_ptx(void **state) {
     (void)state;
     assert_true(has(saxpy, "ptx", NULL, "groups_x"));
-    assert_false(has(saxpy, "ptx", OPTIONS(.unwidened = 1), "groups_x"));
+    assert_false(has(saxpy, "ptx", OPTIONS(.uncoarsened = 1), "groups_x"));
     assert_true(has(saxpy, "ptx", OPTIONS(.indirect = 1), "ticket"));
     assert_false(has(saxpy, "ptx", NULL, "ticket"));
     assert_true(has(loop, "ptx", OPTIONS(.cancellable = 1), "globaltimer"));
