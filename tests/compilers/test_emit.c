@@ -64,6 +64,15 @@ static void lanes_fit_the_program(void **state) {
     assert_null(strstr(emitted("examples/sha256.vyre", "--cpu x86-64-v3"), "<16 x i32>"));
 }
 
+/* A polynomial waits for each result: more lanes, although not all values fit the registers. */
+static void a_chain_of_float_operations_has_several_registers_for_a_value(void **state) {
+    static const char text[] = "program p {\nbuffer x : f32 read\nbuffer y : f32 write count len(x)\nworkgroup 256\n"
+                               "grid over x\nlet i = global_id.x\ny[i] = exp(x[i])\n}\n";
+    (void)state;
+    assert_non_null(strstr(emitted_of(text, "--cpu x86-64-v4"), "<64 x float>"));
+    assert_non_null(strstr(emitted_of(text, "--cpu x86-64-v3"), "<16 x float>"));
+}
+
 static void assembly_has_the_function_and_calls_nobody_outside(void **state) {
     static const char *const files[] = {"examples/saxpy.vyre", "examples/matmul.vyre", "examples/mandelbrot.vyre",
                                         "examples/sha256.vyre"};
@@ -154,6 +163,7 @@ int main(void) {
         cmocka_unit_test(ir_has_the_function),
         cmocka_unit_test(lanes_can_be_chosen),
         cmocka_unit_test(lanes_fit_the_program),
+        cmocka_unit_test(a_chain_of_float_operations_has_several_registers_for_a_value),
         cmocka_unit_test(assembly_has_the_function_and_calls_nobody_outside),
         cmocka_unit_test(the_name_of_the_registry_is_taken),
         cmocka_unit_test(programs_of_level_legal_are_taken_as_they_are),

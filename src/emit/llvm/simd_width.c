@@ -3,7 +3,10 @@
  * With more lanes than a register has, each value needs several registers. Then memory and arithmetic latencies
  * overlap, per-gang overhead is amortised, and narrow values fill their registers. It pays as long as the live
  * values fit the registers, so register pressure is estimated: a variable is live from its declaration to its last
- * use, extended to the end of each loop that it was declared before. */
+ * use, extended to the end of each loop that it was declared before.
+ *
+ * A chain of dependent float operations, such as a polynomial, waits for each result. The processor does not look far
+ * enough ahead to overlap one gang with the next, so more lanes pay although some values are spilled. */
 #include "base/cpu_features.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -14,11 +17,15 @@ enum {
     MOST = 4,           /* most registers per 32-bit value */
     MOST_ONCE = 2,      /* the same for straight-line code, which has little latency to hide */
     TEMPORARIES = 4,    /* values of an expression besides variables */
+    CHAIN = 10,         /* dependent float operations that are a chain */
+    SPILLED_TWO = 8,    /* half the multiple of the registers that a chain may need with two registers per value */
+    SPILLED_FOUR = 7,   /* the same with four */
     LARGE_EXPRS = 1500, /* a larger program is not widened */
 };
 
 typedef struct life {
     uint32_t first, last;
+    uint32_t chain; /* the most dependent float operations that compute a value of the variable */
 } life;
 
 /* Whether the variable is held in lanes: divergent, and without a stride. */
@@ -40,21 +47,45 @@ static void live_at(const vyre_program *p, life *lives, uint32_t variable, uint3
     l->last = l->last > last ? l->last : last;
 }
 
-static void find_lives(const vyre_program *p, life *lives) {
+/* The same for an expression. A value that is loaded begins a chain. */
+static uint32_t chain_of(const life *lives, const uint32_t *chains, const vy_expr *x) {
+    if (x->kind == VY_EXPR_VARIABLE)
+        return lives[x->a].chain;
+    if (x->kind != VY_EXPR_OP)
+        return 0;
+    uint32_t chain = chains[x->a];
+    if (x->b != VY_NONE)
+        chain = chain > chains[x->b] ? chain : chains[x->b];
+    if (x->c != VY_NONE)
+        chain = chain > chains[x->c] ? chain : chains[x->c];
+    return chain + (vyre_type_class((vyre_type)x->type) == VYRE_CLASS_FLOAT && x->op != VYRE_OP_SELECT);
+}
+
+/* Also returns the longest chain. Bodies of loops count once. `chains` has an element for each expression. */
+static uint32_t find_lives(const vyre_program *p, life *lives, uint32_t *chains) {
     const vy_function *body = vy_program_entry(p);
-    uint32_t expr = 0;
+    uint32_t expr = 0, longest = 0;
     for (uint32_t i = 0; i < p->variables.count; i++)
-        lives[i] = (life){VY_NONE, 0};
+        lives[i] = (life){VY_NONE, 0, 0};
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++)
-            if (p->exprs.items[expr].kind == VY_EXPR_VARIABLE)
-                live_at(p, lives, p->exprs.items[expr].a, i);
+        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++) {
+            const vy_expr *x = &p->exprs.items[expr];
+            if (x->kind == VY_EXPR_VARIABLE)
+                live_at(p, lives, x->a, i);
+            chains[expr] = chain_of(lives, chains, x);
+            longest = longest > chains[expr] ? longest : chains[expr];
+        }
         for (uint32_t v = 0; v < s->result_count; v++)
             live_at(p, lives, s->variable + v, i);
         if (s->kind == VY_STMT_ASSIGN)
             live_at(p, lives, s->variable, i);
+        if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) {
+            life *l = &lives[s->variable];
+            l->chain = l->chain > chains[s->a] ? l->chain : chains[s->a];
+        }
     }
+    return longest;
 }
 
 /* The registers of a vector of elements of this size. */
@@ -111,10 +142,10 @@ static int has_arrays(const vyre_program *p) {
     return 0;
 }
 
-/* The most registers per 32-bit value that may pay: loops and barriers have latency to hide, and narrow elements
- * fill their registers only with more lanes. */
-static uint32_t most_of(const vyre_program *p) {
-    if (loops(p) || has_sync_inside(p))
+/* The most registers per 32-bit value that may pay: loops, barriers and chains have latency to hide, and narrow
+ * elements fill their registers only with more lanes. */
+static uint32_t most_of(const vyre_program *p, uint32_t chain) {
+    if (loops(p) || has_sync_inside(p) || chain >= CHAIN)
         return MOST;
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
@@ -134,19 +165,25 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     if (program->exprs.count > LARGE_EXPRS || group <= lanes)
         return VYRE_OK;
     size_t bytes = vy_array_size(program->variables.count + 1u, sizeof(life));
+    size_t chain_bytes = vy_array_size(program->exprs.count + 1u, sizeof(uint32_t));
     life *lives = vy_allocate(bytes);
+    uint32_t *chains = vy_allocate(chain_bytes), chain = 0;
     vy_uniform *uniform = NULL;
     vyre_status status =
-        lives ? vy_uniform_make_with_uniform_polls(program, &uniform, error) : vy_fail_memory(error, "lanes");
+        lives && chains ? vy_uniform_make_with_uniform_polls(program, &uniform, error) : vy_fail_memory(error, "lanes");
     if (status == VYRE_OK)
-        find_lives(program, lives);
-    for (uint32_t more = most_of(program) * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)
+        chain = find_lives(program, lives, chains);
+    for (uint32_t more = most_of(program, chain) * lanes; status == VYRE_OK && more > lanes && *width == lanes;
+         more /= 2) {
+        uint32_t most = registers * (chain < CHAIN ? 2 : more > 2 * lanes ? SPILLED_FOUR : SPILLED_TWO) / 2;
         if (more <= VY_LLVM_LANES && divides(size, more, lanes) &&
-            pressure(program, uniform, lives, more, lanes) <= registers)
+            pressure(program, uniform, lives, more, lanes) <= most)
             *width = more;
+    }
     if (*width > lanes && *width >= group && loops(program) && !has_sync_inside(program) && !has_arrays(program))
         *narrow = *width / 2;
     vy_uniform_free(uniform);
+    vy_release(chains, chain_bytes);
     vy_release(lives, bytes);
     return status;
 }
