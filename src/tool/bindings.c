@@ -66,6 +66,16 @@ static void add_buffer_example(vy_string *out, const vyre_buffer_info *buffer) {
         vy_string_format(out, "%s=1,2,3", buffer->name);
 }
 
+/* How the program itself can determine the number of elements of a written buffer: by an input without a fixed one. */
+static void add_count_example(vy_string *out, const vyre_program *program) {
+    vyre_buffer_info buffer;
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++)
+        if (vy_accesses[buffer.access].is_input && !buffer.is_static) {
+            vy_string_format(out, "; the program can declare it, as in `count len(%s)`", buffer.name);
+            return;
+        }
+}
+
 static void add_given(vy_string *out, const char *value) {
     vy_string_format(out, "%.40s%s", value, strlen(value) > 40 ? "..." : "");
 }
@@ -99,6 +109,8 @@ static void print_interface(const tool_command *command, const vyre_program *pro
         if (input || open) {
             vy_string_add(&table, value ? (input ? "given " : "count ") : (input ? "missing" : "count missing"));
             add_given(&table, value ? value : "");
+            if (!input && !value)
+                add_count_example(&table, program);
         } else {
             vy_string_add(&table, "written by the program");
         }
