@@ -152,6 +152,8 @@ enum { VY_C_ANY, VY_C_SELECT, VY_C_LOR, VY_C_LAND, VY_C_OR, VY_C_XOR, VY_C_AND, 
 /* clang-format on */
 void vy_c_expr(vy_c *c, uint32_t expr, unsigned least);
 void vy_c_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least);
+/* Whether an expression is written as the variable alone. */
+int vy_c_is_variable(const vy_c *c, uint32_t expr, uint32_t variable);
 /* Writes the elements of a constant array, as an initialiser without its braces. */
 void vy_c_table(vy_c *c, uint32_t memory);
 /* Writes a text, with these replaced: %e is an expression, %p one with its `least`, %m the element of a memory at an

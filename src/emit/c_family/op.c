@@ -337,13 +337,29 @@ static void shift(vy_c *c, const vy_expr *e, const char *symbol, unsigned least)
     }
 }
 
+/* Whether an op converts between types that are one type in C, so that nothing is written. */
+static int is_silent(const vy_c *c, const vy_expr *e) {
+    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_CAST && e->op != VYRE_OP_BITCAST))
+        return 0;
+    const uint8_t from = vy_c_expr_at(c, e->a)->type;
+    int converts = e->op == VYRE_OP_CAST && (is_half(from) || is_half(e->type));
+    return !converts && strcmp(vy_c_type(c, from), vy_c_type(c, e->type)) == 0;
+}
+
+int vy_c_is_variable(const vy_c *c, uint32_t expr, uint32_t variable) {
+    const vy_expr *e = vy_c_expr_at(c, expr);
+    while (is_silent(c, e))
+        e = vy_c_expr_at(c, e->a);
+    return e->kind == VY_EXPR_VARIABLE && e->a == variable;
+}
+
 static void cast(vy_c *c, const vy_expr *e, unsigned least) {
     const uint8_t from = vy_c_expr_at(c, e->a)->type, to = e->type;
     const int is_bits = e->op == VYRE_OP_BITCAST,
               is_moved = is_bits && bits_of(to) >= 32 && is_float(from) != is_float(to);
     if (!is_bits && (is_half(from) || is_half(to))) {
         vy_c_refuse(c, "conversions of f16 or bf16");
-    } else if (strcmp(vy_c_type(c, from), vy_c_type(c, to)) == 0) {
+    } else if (is_silent(c, e)) {
         vy_c_expr(c, e->a, least);
     } else if (is_moved || (!is_bits && is_float(from) && !is_float(to))) {
         if (!is_bits || !calls_as(c, to))

@@ -25,8 +25,7 @@ void vy_c_line(vy_c *c, uint32_t stmt, const char *format, ...) {
 /* ---- simple statements ---- */
 
 static void assign(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    const vy_expr *value = vy_c_expr_at(c, s->a);
-    if (s->kind == VY_STMT_ASSIGN && value->kind == VY_EXPR_VARIABLE && value->a == s->variable)
+    if (s->kind == VY_STMT_ASSIGN && vy_c_is_variable(c, s->a, s->variable))
         return; /* compilers warn of x = x */
     vy_c_line(c, stmt,
               s->kind == VY_STMT_ASSIGN ? "%v = %e;"

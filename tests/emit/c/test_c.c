@@ -127,6 +127,16 @@ static void loops_end_where_their_type_ends(void **state) {
         "x[0] = 0, a.s = 0;\nif (p_run(&a) != 0 || x[0] != 0) return 3;");
 }
 
+/* Compilers warn of x = x, also if a conversion to the type of x is not written. */
+static void a_variable_is_not_assigned_to_itself(void **state) {
+    (void)state;
+    gives_0("program p {\n buffer x : i16 read_write\n workgroup 1\n grid over x\n var v = x[0]\n v = v\n"
+            " if v > 3 { v = bitcast<i16>(v) } else { v = i16(bitcast<i16>(v)) }\n x[0] = v\n}\n",
+            0,
+            "int16_t x[1] = {5};\nstruct p_arguments a = {.x = x, .x_length = 1};\n"
+            "if (p_run(&a) != 0 || x[0] != 5) return 1;");
+}
+
 static void names_that_c_has_are_changed(void **state) {
     (void)state;
     gives_0(
@@ -360,6 +370,7 @@ int main(void) {
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(all_invocations_meet_at_a_grid_barrier),
         cmocka_unit_test(loops_end_where_their_type_ends),
+        cmocka_unit_test(a_variable_is_not_assigned_to_itself),
         cmocka_unit_test(names_that_c_has_are_changed),
         cmocka_unit_test(names_that_the_file_has_are_changed),
         cmocka_unit_test(names_may_have_the_largest_length),
