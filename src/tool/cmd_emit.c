@@ -72,17 +72,18 @@ static int check_numbers(const tool_command *self, const emit_options *options) 
 }
 
 static int emit(const tool_command *self, const emit_options *options, vyre_program *program) {
-    const vyre_emit_options how = {.struct_size = sizeof how,
-                                   .stage = (uint32_t)options->stage,
-                                   .cancellable = options->cancellable,
-                                   .width = (uint32_t)options->width,
-                                   .cpu = options->cpu,
-                                   .arch = options->arch,
-                                   .uncoarsened = options->uncoarsened,
-                                   .indirect = options->indirect,
-                                   .exact = options->exact,
-                                   .subgroup = (uint32_t)options->subgroup,
-                                   .access = (uint32_t)options->access};
+    const char *target = options->target || options->backend ? options->target : "llvm-ir";
+    vyre_emit_options how = {.struct_size = sizeof how,
+                             .stage = (uint32_t)options->stage,
+                             .cancellable = options->cancellable,
+                             .width = (uint32_t)options->width,
+                             .cpu = options->cpu,
+                             .arch = options->arch,
+                             .uncoarsened = options->uncoarsened,
+                             .indirect = options->indirect,
+                             .exact = options->exact,
+                             .subgroup = (uint32_t)options->subgroup,
+                             .access = (uint32_t)options->access};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
     tool_progress progress;

@@ -61,7 +61,7 @@ static void a_plugin_in_flight_that_claims_cancel_and_hangs_is_abandoned(void **
     vyre_backend *backend = fake_open(f);
     fake_case_open(&c);
     atomic_store(&later.hold, 1);
-    vyre_dispatch_config config = {.timeout_ns = 20000000};
+    vyre_dispatch_config config = {.timeout_ns = 200000000};
     uint64_t start = vy_clock_now();
     assert_int_equal(vyre_backend_dispatch_async(backend, c.program, &c.arguments, &config, &pending, &error), VYRE_OK);
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &outputs, NULL, &error), VYRE_TIMEOUT);
