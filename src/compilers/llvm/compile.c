@@ -225,7 +225,8 @@ static vyre_status write_module(vy_llvm_session *session) {
                                .lines = session->request->lines != 0};
     vyre_status status = vy_llvm_machine_make(session);
     if (status == VYRE_OK)
-        status = vy_llvm_emit(session->program, &options, session->module, &session->sizes, session->error);
+        status = vy_llvm_emit(session->program, session->uniform, &options, session->module, &session->sizes,
+                              session->error);
     if (status == VYRE_OK)
         status = verify(session);
     if (status != VYRE_OK)
@@ -394,11 +395,14 @@ static vyre_status make(const vy_jit_request *request, product *product, vyre_er
         status = check_program(program, error);
     if (status == VYRE_OK) {
         vy_llvm_session session = {.request = request, .program = program, .width = request->width, .error = error};
-        if (!session.width)
-            status = vy_llvm_choose_width(program, request->features, &session.width, &session.narrow, error);
+        status = vy_uniform_make_with_uniform_polls(program, &session.uniform, error);
+        if (status == VYRE_OK && !session.width)
+            status = vy_llvm_choose_width(program, session.uniform, request->features, &session.width, &session.narrow,
+                                          error);
         end_step(request, VY_JIT_STEP_DECODE, &since);
         if (status == VYRE_OK)
             status = vy_llvm_session_run(&session, make_product, product);
+        vy_uniform_free(session.uniform);
     }
     vyre_program_release(program);
     return status;

@@ -93,7 +93,7 @@ typedef struct vy_emitter {
     const vyre_program *program;
     const vy_function *body;
     LLVMMetadataRef lines, line; /* scope of line information, and the current line; NULL: no line information */
-    vy_uniform *uniform;
+    const vy_uniform *uniform;
     uint32_t width, group_size, gangs;
     uint32_t row, row_count; /* a gang is row_count rows of `row` lanes, within which strides hold; 0: no such
                               * structure */

@@ -329,13 +329,15 @@ static LLVMTypeRef write_work(vy_emitter *e, const char *name, int lines) {
 
 /* Emits the work function with this many lanes; and the entry, which with `narrow` (the work function with fewer
  * lanes, or NULL) selects between both. */
-static vyre_status emit(const vyre_program *program, const vy_llvm_options *options, uint32_t width, int is_narrow,
-                        LLVMModuleRef module, LLVMValueRef *narrow, vy_llvm_sizes *sizes, vyre_error *error) {
+static vyre_status emit(const vyre_program *program, const vy_uniform *uniform, const vy_llvm_options *options,
+                        uint32_t width, int is_narrow, LLVMModuleRef module, LLVMValueRef *narrow, vy_llvm_sizes *sizes,
+                        vyre_error *error) {
     const uint32_t *size = program->workgroup;
     vy_arena arena = {0};
     vy_emitter e = {.context = LLVMGetModuleContext(module),
                     .module = module,
                     .program = program,
+                    .uniform = uniform,
                     .body = vy_program_entry(program),
                     .width = width,
                     .group_size = size[0] * size[1] * size[2],
@@ -349,9 +351,7 @@ static vyre_status emit(const vyre_program *program, const vy_llvm_options *opti
     e.row_count = e.row ? e.width / e.row : 0;
     e.by_rows = e.row_count == 1 || (e.row && e.row >= options->register_lanes);
     e.arena = &arena;
-    vyre_status status = vy_uniform_make_with_uniform_polls(program, &e.uniform, error);
-    if (status == VYRE_OK)
-        status = prepare(&e, &arena);
+    vyre_status status = prepare(&e, &arena);
     if (status == VYRE_OK) {
         e.builder = LLVMCreateBuilderInContext(e.context);
         LLVMTypeRef type = write_work(&e, is_narrow ? "vyre.narrow" : "vyre.work", options->lines);
@@ -367,20 +367,19 @@ static vyre_status emit(const vyre_program *program, const vy_llvm_options *opti
     sizes->spill_bytes = e.spill_bytes;
     VY_VECTOR_FREE(&e.loops);
     VY_VECTOR_FREE(&e.here);
-    vy_uniform_free(e.uniform);
     vy_arena_free(&arena);
     return status;
 }
 
-vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
-                         vy_llvm_sizes *sizes, vyre_error *error) {
+vyre_status vy_llvm_emit(const vyre_program *program, const vy_uniform *uniform, const vy_llvm_options *options,
+                         LLVMModuleRef module, vy_llvm_sizes *sizes, vyre_error *error) {
     LLVMValueRef narrow = NULL;
     vy_llvm_sizes few = {0};
     vyre_status status = VYRE_OK;
     if (options->narrow)
-        status = emit(program, options, options->narrow, 1, module, &narrow, &few, error);
+        status = emit(program, uniform, options, options->narrow, 1, module, &narrow, &few, error);
     if (status == VYRE_OK)
-        status = emit(program, options, options->width, 0, module, &narrow, sizes, error);
+        status = emit(program, uniform, options, options->width, 0, module, &narrow, sizes, error);
     sizes->narrow_parts = few.parts;
     if (sizes->spill_bytes < few.spill_bytes)
         sizes->spill_bytes = few.spill_bytes;

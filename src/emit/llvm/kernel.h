@@ -8,6 +8,7 @@
 #ifndef VY_EMIT_LLVM_KERNEL_H
 #define VY_EMIT_LLVM_KERNEL_H
 
+#include "analysis/uniformity.h"
 #include "emit/llvm/kernel_abi.h"
 #include "vyre/program.h"
 
@@ -36,16 +37,20 @@ typedef struct vy_llvm_sizes {
  * more. *narrow is a smaller width for a second version of the code, or 0: if a workgroup is one gang and may take
  * long, only narrower gangs let several threads share it.
  *
+ * uniform  of vy_uniform_make_with_uniform_polls
+ *
  * VYRE_NO_MEMORY */
-vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, uint32_t *narrow,
-                                 vyre_error *error);
+vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, uint64_t features,
+                                 uint32_t *width, uint32_t *narrow, vyre_error *error);
 
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses,
  * traps and prints, and all its barriers and collectives are in uniform control flow.
  *
+ * uniform  of vy_uniform_make_with_uniform_polls, as above
+ *
  * VYRE_UNSUPPORTED  the emitter cannot handle a construct; the error names it
  * VYRE_NO_MEMORY    for the emitter's memory; LLVM itself ends the process when it runs out */
-vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
-                         vy_llvm_sizes *sizes, vyre_error *error);
+vyre_status vy_llvm_emit(const vyre_program *program, const vy_uniform *uniform, const vy_llvm_options *options,
+                         LLVMModuleRef module, vy_llvm_sizes *sizes, vyre_error *error);
 
 #endif

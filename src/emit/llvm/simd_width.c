@@ -153,8 +153,8 @@ static uint32_t most_of(const vyre_program *p, uint32_t chain) {
     return MOST_ONCE;
 }
 
-vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, uint32_t *narrow,
-                                 vyre_error *error) {
+vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, uint64_t features,
+                                 uint32_t *width, uint32_t *narrow, vyre_error *error) {
     const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
     uint32_t lanes = vy_cpu_width(features);
     uint32_t registers = features & (VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AARCH64) ? 32 : 16;
@@ -167,12 +167,9 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     size_t bytes = vy_array_size(program->variables.count + 1u, sizeof(life));
     size_t chain_bytes = vy_array_size(program->exprs.count + 1u, sizeof(uint32_t));
     life *lives = vy_allocate(bytes);
-    uint32_t *chains = vy_allocate(chain_bytes), chain = 0;
-    vy_uniform *uniform = NULL;
-    vyre_status status =
-        lives && chains ? vy_uniform_make_with_uniform_polls(program, &uniform, error) : vy_fail_memory(error, "lanes");
-    if (status == VYRE_OK)
-        chain = find_lives(program, lives, chains);
+    uint32_t *chains = vy_allocate(chain_bytes);
+    const vyre_status status = lives && chains ? (vyre_status)VYRE_OK : vy_fail_memory(error, "lanes");
+    const uint32_t chain = status == VYRE_OK ? find_lives(program, lives, chains) : 0;
     for (uint32_t more = most_of(program, chain) * lanes; status == VYRE_OK && more > lanes && *width == lanes;
          more /= 2) {
         uint32_t most = registers * (chain < CHAIN ? 2 : more > 2 * lanes ? SPILLED_FOUR : SPILLED_TWO) / 2;
@@ -182,7 +179,6 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     }
     if (*width > lanes && *width >= group && loops(program) && !has_sync_inside(program) && !has_arrays(program))
         *narrow = *width / 2;
-    vy_uniform_free(uniform);
     vy_release(chains, chain_bytes);
     vy_release(lives, bytes);
     return status;

@@ -124,7 +124,7 @@ static inline vyre_status write_module(vy_llvm_session *job, void *user) {
     (void)user;
     vyre_status status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
-        status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
+        status = vy_llvm_emit(job->program, job->uniform, &options, job->module, &job->sizes, job->error);
     if (status != VYRE_OK)
         return status;
     status = vy_llvm_check(job, !LLVMVerifyModule(job->module, LLVMReturnStatusAction, &words), "take it", words);
@@ -139,10 +139,13 @@ static inline verdict judge_module(vyre_program *program, const manner *m, char 
     vyre_status status = manner_lower(program, m, &code, &error);
     const vy_jit_request request = code_request(&code, m->processor);
     vy_llvm_session job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
+    if (status == VYRE_OK)
+        status = vy_uniform_make_with_uniform_polls(code.legal, &job.uniform, &error);
     if (status == VYRE_OK && !job.width)
-        status = vy_llvm_choose_width(code.legal, request.features, &job.width, &job.narrow, &error);
+        status = vy_llvm_choose_width(code.legal, job.uniform, request.features, &job.width, &job.narrow, &error);
     if (status == VYRE_OK)
         status = vy_llvm_session_run(&job, write_module, NULL);
+    vy_uniform_free(job.uniform);
     if (status != VYRE_OK)
         snprintf(why, size, "refused: %.400s", error.message);
     code_free(&code);
