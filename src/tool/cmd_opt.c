@@ -2,6 +2,7 @@
 #include "base/cpu_features.h"
 #include "base/string.h"
 #include "compile/pipeline.h"
+#include "emit/opencl/opencl.h"
 #include "ir/model.h"
 #include "tool/load.h"
 #include "tool/tool.h"
@@ -24,7 +25,7 @@ static const tool_option options_table[] = {
      "1: passes that always pay off; 2 (the default): all passes"},
     {"pass", 0, "A,B,...", TOOL_TEXT, offsetof(opt_options, passes), "run these passes in this order, once each"},
     {"target", 't', "NAME", TOOL_TEXT, offsetof(opt_options, target),
-     "also run the passes of this target: cpu, ptx or c"},
+     "also run the passes of this target: cpu, ptx, c or opencl"},
     {"both", 0, NULL, TOOL_FLAG, offsetof(opt_options, both), "print the program before and after"},
     {"each", 0, NULL, TOOL_FLAG, offsetof(opt_options, each), "print the program after each pass that changed it"},
     {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report),
@@ -156,14 +157,17 @@ static int write_out(vy_string *text, const char *output) {
 /* ---- a target ---- */
 
 static int read_target(const tool_command *self, const char *name, vy_target_desc *out) {
-    static const char *const names[] = {"cpu", "ptx", "c"};
-    const vy_target_desc targets[] = {vy_cpu_target(vy_cpu_features(), 0), vy_ptx_target(90, 0), vy_c_target(0)};
+    static const char *const names[] = {"cpu", "ptx", "c", "opencl"};
+    static const vyre_program any; /* programs differ for devices with shuffles only */
+    const vy_opencl_device device = {.exact = vy_opencl_assumed(1), .access_bytes = 16, .has_aligned_buffers = 1};
+    const vy_target_desc targets[] = {vy_cpu_target(vy_cpu_features(), 0), vy_ptx_target(90, 0), vy_c_target(0),
+                                      vy_opencl_target(&device, &any, 0)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) {
             *out = targets[i];
             return TOOL_OK;
         }
-    return tool_usage(self, "use cpu, ptx or c", "unknown target `%.40s`", name);
+    return tool_usage(self, "use cpu, ptx, c or opencl", "unknown target `%.40s`", name);
 }
 
 static int list_target_passes(const vy_target_desc *target, int json) {

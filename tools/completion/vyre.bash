@@ -31,7 +31,7 @@ _vyre() {
     dialects) options="--folder --events --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
-    emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --uncoarsened --indirect --stage --list --output --program --define" ;;
+    emit) options="--target --backend --cpu --arch --width --exact --subgroup --access --cancellable --uncoarsened --indirect --stage --list --output --program --define" ;;
     opt) options="--level --pass --target --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     math) options="--backend --range --blocks --compare --json" ;;
@@ -49,7 +49,7 @@ _vyre() {
         if [ "$command" = explain ]; then
             mapfile -t COMPREPLY < <(compgen -W "ptx" -- "$word")
         elif [ "$command" = opt ]; then
-            mapfile -t COMPREPLY < <(compgen -W "cpu ptx c" -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W "cpu ptx c opencl" -- "$word")
         else
             mapfile -t COMPREPLY < <(compgen -W "llvm-ir asm ptx cubin sass c opencl legal" -- "$word")
         fi

@@ -90,7 +90,7 @@ complete -c vyre -n '__fish_seen_subcommand_from emit' -l list -d 'list the targ
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l level -s O -x -a '1 2' -d 'optimisation level'
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l pass -x -d 'run these passes'
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l both -d 'print the program before and after'
-complete -c vyre -n '__fish_seen_subcommand_from opt' -l target -x -a 'cpu ptx c' -d 'also run the passes of this target'
+complete -c vyre -n '__fish_seen_subcommand_from opt' -l target -x -a 'cpu ptx c opencl' -d 'also run the passes of this target'
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l each -d 'print the program after each pass'
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l report -d 'print the changes and time of each pass'
 complete -c vyre -n '__fish_seen_subcommand_from opt' -l list -d 'list the passes'
