@@ -643,6 +643,30 @@ static void the_driver_is_given_the_text_of_the_program(void **state) {
     vyre_program_release(program);
 }
 
+/* `vyre emit --backend cuda` */
+static void emitted_code_is_that_of_the_compile(void **state) {
+    static const char text[] = "program p {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n"
+                               " x[global_id.x] = x[global_id.x] + 1\n}\n";
+    const vyre_compile_options options = {.struct_size = sizeof options};
+    const vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, 0)};
+    (void)state;
+    static vy_cuda cuda;
+    vyre_program *program = parse(text);
+    vy_cuda_lowered lowered;
+    vyre_bytes code = VYRE_BYTES_INIT;
+    vyre_error error = VYRE_ERROR_INIT;
+    cuda.device_info.architecture = 90;
+    atomic_init(&cuda.exact, how.target.exact);
+    atomic_init(&cuda.is_probed, 1);
+    assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), VYRE_OK);
+    assert_int_equal(vy_cuda_emit(&cuda, program, &options, &code, &error), VYRE_OK);
+    assert_int_equal(code.size, lowered.code.text.size);
+    assert_memory_equal(code.data, lowered.code.text.data, code.size);
+    vyre_bytes_free(&code);
+    vy_cuda_lowered_free(&lowered);
+    vyre_program_release(program);
+}
+
 /* ---- a driver that loads and launches nothing ---- */
 
 /* What it was called with. Handles are numbers from 1 on. */
@@ -894,6 +918,7 @@ int main(void) {
         cmocka_unit_test(lowering_survives_a_lack_of_memory),
         cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
         cmocka_unit_test(the_driver_is_given_the_text_of_the_program),
+        cmocka_unit_test(emitted_code_is_that_of_the_compile),
         cmocka_unit_test(a_compile_loads_all_but_the_kernel_for_batches),
         cmocka_unit_test(a_kernel_that_is_not_loaded_leaves_nothing),
         cmocka_unit_test(compiling_survives_a_lack_of_memory),
