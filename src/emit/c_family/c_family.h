@@ -3,8 +3,7 @@
  *
  *   op.c         types, ops, expressions and literals
  *   op_rows.h    rows of op tables that dialects share
- *   names.c      identifiers
- *   statement.c  statements and control flow */
+ *   c_family.c   identifiers, statements and control flow */
 #ifndef VY_EMIT_C_FAMILY_C_FAMILY_H
 #define VY_EMIT_C_FAMILY_C_FAMILY_H
 
@@ -48,7 +47,7 @@ typedef struct vy_c_dialect {
     const char *float_suffix;    /* of the library's functions for f32 */
     const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
     const char *const *reserved; /* words that cannot be a name; up to NULL */
-    /* The statements that differ from statement.c's: by kind, or NULL. */
+    /* The statements that differ from c_family.c's: by kind, or NULL. */
     vy_c_writer *const *writers;
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */
     const char *qualifiers;                     /* of functions */
@@ -99,7 +98,7 @@ void vy_c_close(vy_c *c);
 void vy_c_refuse(vy_c *c, const char *what);
 void vy_c_refuse_memory(vy_c *c);
 
-/* ---- names (names.c) ---- */
+/* ---- names ---- */
 
 /* The text of a symbol; valid until another one is made. */
 static inline const char *vy_c_text(const vy_c *c, vy_symbol name) {
@@ -165,7 +164,7 @@ typedef struct vy_c_name {
 } vy_c_name;
 vy_c_name vy_c_define(vy_c *c, const char *kind, const char *params, const char *body, uint8_t type, uint8_t result);
 
-/* ---- statements (statement.c) ---- */
+/* ---- statements ---- */
 
 /* Writes a line (vy_c_write). The statement (VY_NONE: none) gives the source line, which is added as a comment if it
  * differs from the last one. */
