@@ -39,9 +39,10 @@ typedef struct vyre_pipeline vyre_pipeline;
  * Dispatches: a dispatch of the pipeline neither runs a pass nor compiles (counters `passes` and `compiles`,
  *            vyre/telemetry.h), with these exceptions. The first dispatch that can be stopped (it has a timeout or a
  *            cancel word, or is asynchronous) of a pipeline compiled without `cancellable`, on a backend that can stop
- *            kernels, compiles the program once more; that time counts against its timeout. So does the first over a
- *            grid that exceeds the capability `max_workgroups`, and the first after a recovery. On `cuda`, the driver
- *            compiles a kernel for batches when batches of the pipeline have had 8192 items.
+ *            kernels, compiles the program once more; that time counts against its timeout. So do the first with a
+ *            grid that exceeds the capability `max_compute_workgroups_per_dimension`, and the first after a
+ *            recovery. On `cuda`, the driver compiles a kernel for batches when batches of the pipeline have had 8192
+ *            items.
  * Ops:       calls of ops of dialects are resolved against the newest snapshot; for another snapshot pass the result of
  *            vyre_program_resolve. Later changes of the dialects do not affect the pipeline.
  *
