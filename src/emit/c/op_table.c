@@ -82,4 +82,5 @@ const vy_c_dialect vy_c_plain = {.language = "C",
                                  .specials = {"NAN"}, /* a constant; its bits are made canonical where they are seen */
                                  .reserved = reserved,
                                  .writers = vy_c_writers,
+                                 .is_for_gcc = 1,
                                  .builtin = builtin};

@@ -52,6 +52,7 @@ typedef struct vy_c_dialect {
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */
     const char *qualifiers;                     /* of functions */
     const char *separator;                      /* the line at a VY_C_MARK_… */
+    int is_for_gcc;                             /* code avoids an erratum of gcc 12 (op.c) */
 } vy_c_dialect;
 
 /* A field of the struct of an invocation: a value that is needed after a barrier. */

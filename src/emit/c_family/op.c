@@ -323,6 +323,13 @@ static void call(vy_c *c, const vy_expr *e) {
     put(c, VY_C_PRIMARY, VY_C_ANY, format, e->a, e->b, e->c);
 }
 
+/* Whether gcc may see that a float is not -0. gcc 12 compiles 0.0f - b to -b for such a b, so that 0 - 0 becomes -0.
+ * It does not in a function. */
+static int is_never_minus_zero(const vy_c *c, uint32_t expr) {
+    const vy_expr *e = vy_c_expr_at(c, expr);
+    return e->kind == VY_EXPR_OP && (e->op == VYRE_OP_ABS || e->op == VYRE_OP_CAST || e->op == VYRE_OP_SELECT);
+}
+
 /* The amount counts modulo the width. */
 static void shift(vy_c *c, const vy_expr *e, const char *symbol, unsigned least) {
     const vy_expr *amount = vy_c_expr_at(c, e->b);
@@ -390,7 +397,10 @@ static void op(vy_c *c, const vy_expr *e, unsigned least) {
         cast(c, e, least);
     else if (divides && is_safe_divisor(vy_c_expr_at(c, e->b)))
         operation(c, e, e->op == VYRE_OP_DIV ? "/" : "%", VY_C_MUL, least);
-    else if (s->precedence == VY_C_SHIFT)
+    else if (e->op == VYRE_OP_SUB && is_float(type) && c->dialect->is_for_gcc && is_never_minus_zero(c, e->b)) {
+        vy_string_add(c->out, vy_c_define(c, "sub", "$T a, $T b", "return a - b;", type, type).text);
+        call(c, e);
+    } else if (s->precedence == VY_C_SHIFT)
         shift(c, e, s->text, least);
     else if (s->precedence)
         operation(c, e, s->text, s->precedence, least);

@@ -127,6 +127,20 @@ static void loops_end_where_their_type_ends(void **state) {
         "x[0] = 0, a.s = 0;\nif (p_run(&a) != 0 || x[0] != 0) return 3;");
 }
 
+/* gcc 12 makes -b of 0.0f - b if it sees that b is not -0. */
+static void zero_minus_zero_is_positive(void **state) {
+    (void)state;
+    gives_0("program p {\n buffer x : f32 read\n buffer n : i32 read\n buffer y : f64 write count 4\n workgroup 1\n "
+            "grid 1\n"
+            " y[0] = f64(0.0 - abs(x[0]))\n y[1] = 0.0 - f64(n[0])\n y[2] = f64(0.0 - (n[0] > 5 ? 1.0 : 0.0f32))\n"
+            " let zero = 0.0f32\n y[3] = f64(zero - abs(abs(x[0])))\n}\n",
+            0,
+            "float x[1] = {-0.0f};\nint32_t n[1] = {0};\ndouble y[4] = {1, 1, 1, 1};\n"
+            "struct p_arguments a = {.x = x, .x_length = 1, .n = n, .n_length = 1, .y = y, .y_length = 4};\n"
+            "if (p_run(&a) != 0) return 1;\n"
+            "for (int i = 0; i < 4; i++) if (y[i] != 0 || signbit(y[i])) return 2 + i;");
+}
+
 /* Compilers warn of x = x, also if a conversion to the type of x is not written. */
 static void a_variable_is_not_assigned_to_itself(void **state) {
     (void)state;
@@ -370,6 +384,7 @@ int main(void) {
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(all_invocations_meet_at_a_grid_barrier),
         cmocka_unit_test(loops_end_where_their_type_ends),
+        cmocka_unit_test(zero_minus_zero_is_positive),
         cmocka_unit_test(a_variable_is_not_assigned_to_itself),
         cmocka_unit_test(names_that_c_has_are_changed),
         cmocka_unit_test(names_that_the_file_has_are_changed),
