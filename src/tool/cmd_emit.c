@@ -141,7 +141,7 @@ const tool_command tool_cmd_emit = {
         "\n"
         "--backend prints the code that the backend, of a plug-in too, generates for its device: assembly on `cpu`, "
         "PTX\n"
-        "on `cuda`.\n"
+        "on `cuda`, OpenCL C on `opencl`.\n"
         "\n"
         "--stage prints one stage, for any target and backend.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"

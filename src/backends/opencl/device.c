@@ -583,6 +583,7 @@ static const vyre_backend_vtable table = {
     .try_recover = try_recover,
     .destroy = destroy,
     .numerics = vy_ocl_numerics,
+    .emit = vy_ocl_emit,
 };
 
 /* ---- construction ---- */

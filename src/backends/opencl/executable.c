@@ -415,6 +415,23 @@ static vyre_status make(vy_ocl *ocl, vyre_program *program, int cancellable, vy_
     return VYRE_OK;
 }
 
+vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                        vyre_error *error) {
+    vy_ocl *ocl = self;
+    vy_opencl_code code;
+    vyre_status status = vy_ocl_enter(ocl, error);
+    if (status == VYRE_OK)
+        status = vy_ocl_numerics_confirm(ocl, error);
+    if (status == VYRE_OK)
+        status = lower(&ocl->target, program, options->cancellable, &code, error);
+    if (status != VYRE_OK)
+        return status;
+    *out = code.text;
+    code.text = (vyre_bytes)VYRE_BYTES_INIT;
+    vy_opencl_free(&code);
+    return VYRE_OK;
+}
+
 vyre_status vy_ocl_compile(vy_ocl *ocl, vyre_program *program, int cancellable, vy_ocl_executable **out,
                            vyre_error *error) {
     vyre_status status = make(ocl, program, cancellable, out, error);

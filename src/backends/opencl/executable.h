@@ -55,6 +55,9 @@ typedef struct vy_ocl_executable {
  *                   first lines of the build log */
 vyre_status vy_ocl_compile(vy_ocl *ocl, vyre_program *program, int cancellable, vy_ocl_executable **out,
                            vyre_error *error);
+/* The entry `emit` of the backend's table: the OpenCL C text that vy_ocl_compile would hand to the driver. */
+vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
+                        vyre_error *error);
 /* Builds an object's binary; the caller treats a failure as a cache miss. */
 vyre_status vy_ocl_load(vy_ocl *ocl, vyre_program *program, int cancellable, vyre_span object, vy_ocl_executable **out,
                         vyre_error *error);

@@ -1,8 +1,10 @@
-/* What one backend `opencl` compiled, the next one loads from the folder: with compiling forbidden, too. */
+/* What one backend `opencl` compiled, the next one loads from the folder: with compiling forbidden, too. And `emit` of
+ * the backend writes the text that its compile hands to the driver. */
 #include "backends/conform.h"
 
 #include "backends/opencl/opencl.h"
 #include "vyre/cache.h"
+#include "vyre/emit.h"
 
 #include <unistd.h>
 
@@ -12,11 +14,13 @@ static const char text[] =
 
 /* The device's compiler gets no text after the first round. */
 static unsigned texts;
+static char last_text[1 << 16];
 static vy_ocl_dynamic_symbols real;
 
 static vy_cl_program counted_text(vy_cl_context context, uint32_t count, const char **all, const size_t *sizes,
                                   int32_t *result) {
     texts++;
+    snprintf(last_text, sizeof last_text, "%.*s", (int)sizes[0], all[0]);
     return real.program_from_text(context, count, all, sizes, result);
 }
 
@@ -77,12 +81,35 @@ static void a_warm_start_compiles_nothing(void **state) {
     vy_ocl_dynamic_symbols_wrap(NULL);
 }
 
+static void emitted_code_is_that_of_the_compile(void **state) {
+    (void)state;
+    static conform c;
+    vyre_pipeline *pipeline;
+    vyre_bytes code = VYRE_BYTES_INIT;
+    vy_ocl_dynamic_symbols_wrap(wrap);
+    conform_open(&c, "opencl");
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    const vyre_emit_options options = {.struct_size = sizeof options, .backend = c.backend};
+    vyre_cache_clear(NULL, NULL, NULL, NULL);
+    assert_int_equal(vyre_compile(c.backend, program, NULL, &pipeline, NULL), VYRE_OK);
+    assert_int_equal(vyre_emit(program, NULL, &options, &code, NULL), VYRE_OK);
+    assert_int_equal(code.size, strlen(last_text));
+    assert_memory_equal(code.data, last_text, code.size);
+    assert_non_null(strstr(last_text, "__kernel"));
+    vyre_bytes_free(&code);
+    vyre_pipeline_release(pipeline);
+    vyre_program_release(program);
+    conform_close(&c);
+    vy_ocl_dynamic_symbols_wrap(NULL);
+}
+
 int main(void) {
     char folder[] = "/tmp/vyre-opencl-cache-XXXXXX";
     if (!mkdtemp(folder))
         return 1;
     setenv("VYRE_CACHE_DIR", folder, 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_warm_start_compiles_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_warm_start_compiles_nothing),
+                                       cmocka_unit_test(emitted_code_is_that_of_the_compile)};
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     rmdir(folder);
