@@ -42,8 +42,8 @@ typedef struct vyre_emit_options {
     const char *exact;
     uint32_t subgroup; /* opencl, legal: the width of the device's shuffles: 2, 4, 8, 16, 32 or 64. 0: no shuffles */
     uint32_t access;   /* opencl, legal: bytes of the widest memory access: 4, 8 or 16. 0: one element */
-    /* Emit the code that this backend generates, of a plug-in too: assembly on cpu, PTX on cuda. The target is NULL,
-     * and only `stage` and `cancellable` apply. */
+    /* Emit the code that this backend generates, of a plug-in too: assembly on cpu, PTX on cuda, OpenCL C on opencl.
+     * The target is NULL, and only `stage` and `cancellable` apply. */
     vyre_backend *backend;
 } vyre_emit_options;
 #define VYRE_EMIT_OPTIONS_INIT                                                                                         \
