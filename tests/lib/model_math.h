@@ -18,11 +18,37 @@
     X(log, type)                                                                                                       \
     X(log2, type)                                                                                                      \
     X(log10, type)                                                                                                     \
-    X(log1p, type) X(log2p1, type) X(log10p1, type) X(sin, type) X(cos, type) X(tan, type) X(sinpi, type)              \
-        X(cospi, type) X(tanpi, type) X(asin, type) X(acos, type) X(atan, type) X(asinpi, type) X(acospi, type)        \
-            X(atanpi, type) X(sinh, type) X(cosh, type) X(tanh, type) X(asinh, type) X(acosh, type) X(atanh, type)     \
-                X(cbrt, type) X(rsqrt, type) X(erf, type) X(erfc, type) X(degrees, type) X(radians, type)              \
-                    X(lgamma, type) X(tgamma, type) X(sigmoid, type) X(softplus, type)
+    X(log1p, type)                                                                                                     \
+    X(log2p1, type)                                                                                                    \
+    X(log10p1, type)                                                                                                   \
+    X(sin, type)                                                                                                       \
+    X(cos, type)                                                                                                       \
+    X(tan, type)                                                                                                       \
+    X(sinpi, type)                                                                                                     \
+    X(cospi, type)                                                                                                     \
+    X(tanpi, type)                                                                                                     \
+    X(asin, type)                                                                                                      \
+    X(acos, type)                                                                                                      \
+    X(atan, type)                                                                                                      \
+    X(asinpi, type)                                                                                                    \
+    X(acospi, type)                                                                                                    \
+    X(atanpi, type)                                                                                                    \
+    X(sinh, type)                                                                                                      \
+    X(cosh, type)                                                                                                      \
+    X(tanh, type)                                                                                                      \
+    X(asinh, type)                                                                                                     \
+    X(acosh, type)                                                                                                     \
+    X(atanh, type)                                                                                                     \
+    X(cbrt, type)                                                                                                      \
+    X(rsqrt, type)                                                                                                     \
+    X(erf, type)                                                                                                       \
+    X(erfc, type)                                                                                                      \
+    X(degrees, type)                                                                                                   \
+    X(radians, type)                                                                                                   \
+    X(lgamma, type)                                                                                                    \
+    X(tgamma, type)                                                                                                    \
+    X(sigmoid, type)                                                                                                   \
+    X(softplus, type)
 
 #define MATH_MODEL(name, type)                                                                                         \
     static void math_model_##name##_##type(const uint64_t *in, uint64_t *out) {                                        \
