@@ -4,6 +4,7 @@
  * invocation ends differ between dialects, which write these statements. */
 #include "emit/c_family/c_family.h"
 
+#include "analysis/trip_count.h"
 #include "base/diagnostics.h"
 #include "base/status.h"
 #include "ir/eval.h"
@@ -215,12 +216,28 @@ static const char *bound_name(vy_c *c, const vy_stmt *s, const char *suffix) {
     return made ? made : "";
 }
 
+/* Whether the bounds are literals, and the value after the last iteration is one of the type. */
+static int is_plain(const vy_c *c, const vy_stmt *s) {
+    vy_trips trips;
+    const vy_interval whole = vy_interval_whole(vy_c_variable_type(c, s->variable));
+    if (!vy_trips_of_literals(vy_c_expr_at(c, s->b), vy_c_expr_at(c, s->b), vy_c_expr_at(c, s->c), &trips))
+        return 0;
+    return trips.step > 0   ? trips.end + trips.step - 1 <= whole.high
+           : trips.step < 0 ? trips.end + trips.step + 1 >= whole.low
+                            : 0;
+}
+
 static void for_loop(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     const uint8_t type = vy_c_variable_type(c, s->variable),
                   is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
     const vy_expr *by = s->c == VY_NONE ? NULL : vy_c_expr_at(c, s->c);
     const uint32_t v = s->variable;
-    if (by && (by->kind != VY_EXPR_LITERAL || by->bits != 1)) {
+    const int has_step = by && (by->kind != VY_EXPR_LITERAL || by->bits != 1);
+    if (has_step && is_plain(c, s)) {
+        const int goes_back = vy_integer_of(type, by->bits) < 0;
+        vy_c_line(c, stmt, goes_back ? "for (%d%e; %v > %e; %v += %e) {" : "for (%d%e; %v < %e; %v += %e) {", v, s->a,
+                  v, s->b, v, s->c);
+    } else if (has_step) {
         const char *params = "$T i, $T end, $T step", *end = bound_name(c, s, "_end"),
                    *step = bound_name(c, s, "_step");
         const vy_c_name next = vy_c_define(c, "next", params, next_value[is_signed], type, type);
