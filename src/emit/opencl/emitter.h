@@ -24,7 +24,6 @@ typedef struct vy_opencl {
     unsigned uses;
     /* By memory: the place of a constant array in the argument for tables; VY_NONE: it is in constant memory. */
     uint32_t *tables;
-    uint32_t builtins[VYRE_BUILTIN_COUNT]; /* bits 1 << axis: values that the kernel computes at its start */
     vy_symbol arguments[VY_LIMIT_BUFFERS], offsets[VY_LIMIT_BUFFERS]; /* of buffers */
 } vy_opencl;
 

@@ -214,25 +214,6 @@ static void write_arguments(vy_opencl *o, vy_opencl_code *code) {
 
 /* ---- the head of the kernel ---- */
 
-static void write_builtins(vy_opencl *o) {
-    static const char *const functions[VYRE_BUILTIN_COUNT] = {
-        [VYRE_BUILTIN_GLOBAL_ID] = "get_global_id",     [VYRE_BUILTIN_LOCAL_ID] = "get_local_id",
-        [VYRE_BUILTIN_GROUP_ID] = "get_group_id",       [VYRE_BUILTIN_GROUP_COUNT] = "get_num_groups",
-        [VYRE_BUILTIN_GLOBAL_SIZE] = "get_global_size",
-    };
-    const uint32_t *size = o->c.program->workgroup;
-    for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
-        for (unsigned axis = 0; axis < 3 && functions[i]; axis++)
-            if (o->builtins[i] >> axis & 1)
-                vy_string_format(o->c.out, "    const uint %s_%c = (uint)%s(%u);\n", vy_builtins[i].name, 'x' + axis,
-                                 functions[i], axis);
-    if (o->builtins[VYRE_BUILTIN_LOCAL_INDEX])
-        vy_string_format(o->c.out,
-                         "    const uint local_index = (uint)(get_local_id(0) + %" PRIu32
-                         "u * (get_local_id(1) + %" PRIu32 "u * get_local_id(2)));\n",
-                         size[0], size[1]);
-}
-
 static void write_params(vy_c *c) {
     for (uint32_t v = c->entry->first_variable; v < c->entry->first_variable + c->program->param_count; v++) {
         const uint8_t type = vy_c_variable_type(c, v);
@@ -284,7 +265,6 @@ static void write_kernel(vy_opencl *o, const vy_string *body, vy_opencl_code *co
     vy_string_add(c->out, ") {\n");
     write_params(c);
     write_memories(o, code);
-    write_builtins(o);
     vy_string_add(c->out, c->polls ? "    uint polls = 0u;\n    bool stopping = false;\n\n" : "\n");
     vy_string_append(c->out, body->text ? body->text : "", body->length);
     c->out->failed |= body->failed;

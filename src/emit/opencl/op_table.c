@@ -3,6 +3,8 @@
 #include "emit/c_family/op_rows.h"
 #include "emit/opencl/emitter.h"
 
+#include <inttypes.h>
+
 /* clang-format off */
 #define ROW_NEG {NEGATIONS, BODY("return as_$T(as_$U(a) ^ ($U)1 << ($W - 1));"), NONE}
 #define ROW_POPCOUNT {LIBRARY("popcount"), LIBRARY("popcount"), BODY("return popcount(a);"), NONE, NONE}
@@ -15,7 +17,9 @@
 #define ROW_CEIL ROUNDS("ceil")
 #define ROW_TRUNC ROUNDS("trunc")
 #define ROW_ROUND ROUNDS("rint") /* in the default mode: ties to even */
-#define ROW_MUL_HIGH {LIBRARY("mul_hi"), LIBRARY("mul_hi"), BODY("return mul_hi(a, b);"), NONE, NONE}
+/* PoCL's mul_hi of 32 bits is not one multiplication. */
+#define ROW_MUL_HIGH \
+    {BODY("return (ulong)a * b >> 32;"), BODY("return (long)a * b >> 32;"), BODY("return mul_hi(a, b);"), NONE, NONE}
 #define MIN_ZEROS "return as_$T(as_$U(a) | as_$U(b));"
 #define MAX_ZEROS "return as_$T(as_$U(a) & as_$U(b));"
 #define ROW_MIN EXTREME("<", MIN_ZEROS)
@@ -44,14 +48,12 @@ static const char *const reserved[] = {
     "intel_sub_group_shuffle", "atomic_add", "atomic_and", "atomic_or", "atomic_xor", "atomic_min", "atomic_max",
     "atomic_xchg", "atomic_cmpxchg", "atom_add", "atom_and", "atom_or", "atom_xor", "atom_min", "atom_max",
     "atom_xchg", "atom_cmpxchg", "atomic_work_item_fence", "memory_order_release", "memory_order_acquire",
-    "memory_scope_device", "memory_scope_work_group",
-    "global_id_x", "global_id_y", "global_id_z", "local_id_x", "local_id_y", "local_id_z", "group_id_x", "group_id_y",
-    "group_id_z", "group_count_x", "group_count_y", "group_count_z", "global_size_x", "global_size_y",
-    "global_size_z", "local_index", "values", "tables", "control", "polls", "stopping", NULL};
+    "memory_scope_device", "memory_scope_work_group", "values", "tables", "control", "polls", "stopping", NULL};
 /* clang-format on */
 _Static_assert(VYRE_TYPE_COUNT == 13, "a new type needs a column");
 
 static const vy_c_row rows[VYRE_OP_COUNT] = VY_C_ROWS;
+static const vy_c_spelling wide_mul_high[] = {LIBRARY("mul_hi"), LIBRARY("mul_hi")};
 
 /* clang-format off */
 #undef ROW_MIN
@@ -65,14 +67,28 @@ static const vy_c_row rows[VYRE_OP_COUNT] = VY_C_ROWS;
 /* clang-format on */
 static const vy_c_row nvidia_rows[VYRE_OP_COUNT] = VY_C_ROWS;
 
+/* Ids are calls wherever they are used, not variables: PoCL keeps a variable that is used on both sides of a barrier in
+ * an array with an element for each invocation. */
 static void builtin(vy_c *c, const vy_expr *e) {
-    if (e->kind == VY_EXPR_ALIGN_OFFSET) {
+    static const char *const functions[VYRE_BUILTIN_COUNT] = {
+        [VYRE_BUILTIN_GLOBAL_ID] = "get_global_id",     [VYRE_BUILTIN_LOCAL_ID] = "get_local_id",
+        [VYRE_BUILTIN_GROUP_ID] = "get_group_id",       [VYRE_BUILTIN_GROUP_COUNT] = "get_num_groups",
+        [VYRE_BUILTIN_GLOBAL_SIZE] = "get_global_size",
+    };
+    const uint32_t *size = c->program->workgroup;
+    if (e->kind == VY_EXPR_ALIGN_OFFSET)
         vy_string_format(c->out, "(((uint)(size_t)%s & 15u) / %uu)", vy_c_memory(c, e->a),
                          (unsigned)vyre_type_size((vyre_type)vy_c_memory_at(c, e->a)->type));
-        return;
-    }
-    vy_opencl_of(c)->builtins[e->op] |= 1u << e->axis;
-    vy_string_format(c->out, vy_builtins[e->op].has_axes ? "%s_%c" : "%s", vy_builtins[e->op].name, 'x' + e->axis);
+    else if (functions[e->op])
+        vy_string_format(c->out, "(uint)%s(%u)", functions[e->op], e->axis);
+    else if (size[1] == 1 && size[2] == 1)
+        vy_string_add(c->out, "(uint)get_local_id(0)");
+    else if (size[2] == 1)
+        vy_string_format(c->out, "(uint)(get_local_id(0) + %" PRIu32 "u * get_local_id(1))", size[0]);
+    else
+        vy_string_format(c->out,
+                         "(uint)(get_local_id(0) + %" PRIu32 "u * (get_local_id(1) + %" PRIu32 "u * get_local_id(2)))",
+                         size[0], size[1]);
 }
 
 /* clang-format off */
@@ -81,6 +97,7 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .types = types, \
     .limits = limits, \
     .rows = table, \
+    .wide_mul_high = wide_mul_high, \
     .long_suffix = "l", \
     .qualifiers = "static inline __attribute__((always_inline))", \
     .float_suffix = "", \
