@@ -392,7 +392,7 @@ static void describe_target(vy_ocl *ocl) {
     if (strcmp(info->platform_name, "Portable Computing Language") == 0)
         ocl->target.errata = VY_OPENCL_ERRATUM_BRANCHES;
     else if (strstr(info->platform_name, "NVIDIA"))
-        ocl->target.errata = VY_OPENCL_ERRATUM_EXTREMES;
+        ocl->target.errata = VY_OPENCL_ERRATUM_NVIDIA;
 }
 
 /* ---- context and loss ---- */
@@ -491,7 +491,7 @@ static uint64_t capability(void *self, vyre_capability capability) {
     case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y:
         return ocl->info.groups[1];
     case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z:
-        return ocl->info.groups[2];
+        return ocl->info.groups[2] < VY_OPENCL_LONGEST_Z ? ocl->info.groups[2] : ocl->info.groups[0]; /* flat */
     case VYRE_CAPABILITY_MAX_INVOCATIONS:
         return ocl->info.invocations;
     case VYRE_CAPABILITY_MAX_WORKGROUPS:

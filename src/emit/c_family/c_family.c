@@ -276,6 +276,8 @@ void vy_c_block(vy_c *c, uint32_t first, uint32_t end) {
         vy_c_writer *writer = c->dialect->writers[s->kind] ? c->dialect->writers[s->kind] : writers[s->kind];
         if (is_marked(c, i, VY_C_MARK_BEFORE))
             vy_c_line(c, VY_NONE, c->dialect->separator);
+        if (is_marked(c, i, VY_C_MARK_ROLLED))
+            vy_c_line(c, VY_NONE, "#pragma unroll 1");
         if (writer)
             writer(c, i, s);
         else

@@ -64,7 +64,8 @@ typedef struct vy_c_field {
 /* Marks of a statement, bits. */
 enum {
     VY_C_MARK_BEFORE = 1, /* the separator of the dialect comes before it */
-    VY_C_MARK_TAIL = 2    /* it is the first of a body that ends in the separator */
+    VY_C_MARK_TAIL = 2,   /* it is the first of a body that ends in the separator */
+    VY_C_MARK_ROLLED = 8  /* the loop is not unrolled: a pragma comes before it */
 };
 
 struct vy_c {

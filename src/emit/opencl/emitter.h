@@ -32,11 +32,11 @@ static inline vy_opencl *vy_opencl_of(vy_c *c) {
 }
 
 extern const vy_c_dialect vy_opencl_dialect;
-extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_EXTREMES avoided */
+extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_NVIDIA avoided */
 extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];
 
 extern const char vy_opencl_barrier[];
-/* Marks statements for VY_OPENCL_ERRATUM_BRANCHES, if the device has it. */
+/* Marks statements for the errata of the device. */
 void vy_opencl_mark(vy_opencl *o);
 
 /* "__global ", …; private: "". */

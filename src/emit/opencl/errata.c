@@ -1,7 +1,7 @@
 /* Errata of the compilers of OpenCL drivers: marks the statements around which the code differs for a device with
- * VY_OPENCL_ERRATUM_BRANCHES.
+ * errata (emit/opencl/opencl.h).
  *
- * A branch decides about a barrier if it contains one, or a jump around a later one. All invocations of the workgroup
+ * VY_OPENCL_ERRATUM_BRANCHES: a branch decides about a barrier if it contains one, or a jump around a later one. All invocations of the workgroup
  * take such a branch together, so another barrier before it changes nothing but what the compiler makes of it. */
 #include "emit/opencl/emitter.h"
 
@@ -40,18 +40,47 @@ static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, in
     return jumps;
 }
 
-void vy_opencl_mark(vy_opencl *o) {
-    vy_c *c = &o->c;
+static void mark_branches(vy_c *c) {
     const uint32_t count = c->program->stmts.count;
-    if (!(o->device->errata & VY_OPENCL_ERRATUM_BRANCHES))
-        return;
     uint32_t *barriers = vy_arena_allocate(&c->arena, ((size_t)count + 1) * sizeof *barriers);
-    c->marks = vy_arena_allocate(&c->arena, (size_t)count + 1);
-    if (!barriers || !c->marks) {
+    if (!barriers) {
         vy_c_refuse_memory(c);
         return;
     }
     for (uint32_t i = 0; i < count; i++)
         barriers[i + 1] = barriers[i] + (vy_c_stmt(c, i)->kind == VY_STMT_BARRIER);
     (void)mark_block(&(scan){c, barriers}, c->entry->first_stmt, c->entry->end_stmt, 0, 0);
+}
+
+/* Whether a loop is a `for` with step 1 that no jump leaves, and whose variable is not negative. ptxas counts its
+ * iterations correctly. */
+static int is_counted_correctly(const vy_c *c, uint32_t loop) {
+    const vy_stmt *s = vy_c_stmt(c, loop);
+    const vy_expr *step = s->kind == VY_STMT_FOR && s->c != VY_NONE ? vy_c_expr_at(c, s->c) : NULL;
+    if (s->kind != VY_STMT_FOR || (step && (step->kind != VY_EXPR_LITERAL || step->bits != 1)))
+        return 0;
+    for (uint32_t i = loop + 1; i < s->end; i++)
+        if (vy_c_stmt(c, i)->kind == VY_STMT_BREAK || vy_c_stmt(c, i)->kind == VY_STMT_RETURN)
+            return 0;
+    const vyre_type type = (vyre_type)vy_c_variable_type(c, s->variable);
+    const vy_expr *from = vy_c_expr_at(c, s->a);
+    return vyre_type_class(type) == VYRE_CLASS_UNSIGNED ||
+           (from->kind == VY_EXPR_LITERAL && !(from->bits >> (vyre_type_bits(type) - 1) & 1));
+}
+
+void vy_opencl_mark(vy_opencl *o) {
+    vy_c *c = &o->c;
+    const unsigned errata = o->device->errata;
+    if (!errata)
+        return;
+    c->marks = vy_arena_allocate(&c->arena, (size_t)c->program->stmts.count + 1);
+    if (!c->marks) {
+        vy_c_refuse_memory(c);
+        return;
+    }
+    if (errata & VY_OPENCL_ERRATUM_BRANCHES)
+        mark_branches(c);
+    for (uint32_t i = 0; i < c->program->stmts.count && (errata & VY_OPENCL_ERRATUM_NVIDIA); i++)
+        if (vy_stmt_is_loop(vy_c_stmt(c, i)->kind) && !is_counted_correctly(c, i))
+            c->marks[i] |= VY_C_MARK_ROLLED;
 }

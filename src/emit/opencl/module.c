@@ -377,6 +377,12 @@ static void write_text(vy_opencl *o, vy_string *body, vy_string *rest, vy_string
     }
 }
 
+static void set_block(vy_opencl_code *code, const uint32_t *size) {
+    const int is_flat = size[2] > VY_OPENCL_LONGEST_Z;
+    for (unsigned axis = 0; axis < 3; axis++)
+        code->block[axis] = !is_flat ? size[axis] : axis ? 1 : size[0] * size[1] * size[2];
+}
+
 vyre_status vy_opencl_emit(const vyre_program *program, const vy_opencl_device *device, vy_opencl_code *out,
                            vyre_error *error) {
     vy_opencl o = {.device = device};
@@ -389,10 +395,10 @@ vyre_status vy_opencl_emit(const vyre_program *program, const vy_opencl_device *
     if (status != VYRE_OK)
         return status;
     out->values = vy_launch_values_of(program);
-    memcpy(out->block, program->workgroup, sizeof out->block);
+    set_block(out, program->workgroup);
     snprintf(out->entry, sizeof out->entry, "%s_kernel", vyre_program_name(program));
-    vy_c_open(&o.c, program,
-              device->errata & VY_OPENCL_ERRATUM_EXTREMES ? &vy_opencl_nvidia_dialect : &vy_opencl_dialect, error);
+    vy_c_open(&o.c, program, device->errata & VY_OPENCL_ERRATUM_NVIDIA ? &vy_opencl_nvidia_dialect : &vy_opencl_dialect,
+              error);
     write_text(&o, &body, &rest, &text, out);
     if (o.c.status == VYRE_OK)
         o.c.status = vy_string_to_bytes(&text, &out->text, error);

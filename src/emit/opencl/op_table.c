@@ -56,16 +56,48 @@ static const vy_c_row rows[VYRE_OP_COUNT] = VY_C_ROWS;
 static const vy_c_spelling wide_mul_high[] = {LIBRARY("mul_hi"), LIBRARY("mul_hi")};
 
 /* clang-format off */
+#undef ROW_ABS
 #undef ROW_MIN
 #undef ROW_MAX
+#undef ROW_MUL_HIGH
 #define HIDES "$T zero = ($T)get_global_offset(0);\na |= zero;\nb |= zero;\n"
 #define HIDDEN_EXTREME(symbol, zeros) \
     {INTEGERS(BODY(HIDES "return a " symbol " b ? a : b;"), BODY(HIDES "return a " symbol " b ? a : b;")), \
      BODY("if (a " symbol " b || b != b)\n    return a;\nif (b " symbol " a || a != a)\n    return b;\n" zeros), NONE}
 #define ROW_MIN HIDDEN_EXTREME("<", MIN_ZEROS)
 #define ROW_MAX HIDDEN_EXTREME(">", MAX_ZEROS)
+#define ROW_ABS \
+    {BODY("return a;"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), \
+     BODY("return as_$T(as_$U(fabs(a)) | ($U)get_global_offset(0));"), NONE}
+#define ROW_MUL_HIGH \
+    {BODY("return (uint)((ulong)a * b >> 32) | (uint)get_global_offset(0);"), BODY("return (long)a * b >> 32;"), \
+     BODY("return mul_hi(a, b);"), NONE, NONE}
 /* clang-format on */
 static const vy_c_row nvidia_rows[VYRE_OP_COUNT] = VY_C_ROWS;
+
+/* In a flat workgroup there is one local id, from which the others are computed. */
+static void flat_builtin(vy_string *out, const vy_expr *e, const uint32_t *size) {
+    const uint32_t below = e->axis == 0 ? 1 : e->axis == 1 ? size[0] : size[0] * size[1];
+    switch ((vyre_builtin)e->op) {
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        vy_string_format(out, "((uint)get_num_groups(%u) * %" PRIu32 "u)", e->axis, size[e->axis]);
+        break;
+    case VYRE_BUILTIN_LOCAL_ID:
+        vy_string_format(out, "((uint)get_local_id(0) / %" PRIu32 "u %% %" PRIu32 "u)", below, size[e->axis]);
+        break;
+    case VYRE_BUILTIN_GLOBAL_ID:
+        vy_string_format(
+            out, "((uint)get_group_id(%u) * %" PRIu32 "u + (uint)get_local_id(0) / %" PRIu32 "u %% %" PRIu32 "u)",
+            e->axis, size[e->axis], below, size[e->axis]);
+        break;
+    case VYRE_BUILTIN_LOCAL_INDEX:
+        vy_string_add(out, "(uint)get_local_id(0)");
+        break;
+    default:
+        vy_string_format(out, "(uint)%s(%u)", e->op == VYRE_BUILTIN_GROUP_ID ? "get_group_id" : "get_num_groups",
+                         e->axis);
+    }
+}
 
 /* Ids are calls wherever they are used, not variables: PoCL keeps a variable that is used on both sides of a barrier in
  * an array with an element for each invocation. */
@@ -79,6 +111,8 @@ static void builtin(vy_c *c, const vy_expr *e) {
     if (e->kind == VY_EXPR_ALIGN_OFFSET)
         vy_string_format(c->out, "(((uint)(size_t)%s & 15u) / %uu)", vy_c_memory(c, e->a),
                          (unsigned)vyre_type_size((vyre_type)vy_c_memory_at(c, e->a)->type));
+    else if (size[2] > VY_OPENCL_LONGEST_Z)
+        flat_builtin(c->out, e, size);
     else if (functions[e->op])
         vy_string_format(c->out, "(uint)%s(%u)", functions[e->op], e->axis);
     else if (size[1] == 1 && size[2] == 1)

@@ -14,7 +14,7 @@
  *   - code.control_argument: a memory object with a vy_launch_control, if the code reports traps or polls.
  *
  * It is launched without a global offset, with a local size of code.block, and a global size of the dispatch's groups
- * times that. */
+ * times that. A workgroup of more than VY_OPENCL_LONGEST_Z along z has one of the same number of invocations in x. */
 #ifndef VY_EMIT_OPENCL_OPENCL_H
 #define VY_EMIT_OPENCL_OPENCL_H
 
@@ -22,6 +22,8 @@
 #include "emit/launch_abi.h"
 #include "ir/model.h"
 #include "vyre/base.h"
+
+enum { VY_OPENCL_LONGEST_Z = 64 }; /* what every GPU can launch */
 
 /* How values move between the invocations of a subgroup. */
 typedef enum vy_opencl_shuffle {
@@ -55,10 +57,11 @@ typedef struct vy_opencl_device {
  * at the end of a body with a barrier. */
 enum { VY_OPENCL_ERRATUM_BRANCHES = 1 };
 
-/* NVIDIA's compiler 580.159 makes one instruction of min(min(a, -b), c) and drops the minus sign, also for max
- * (docs/internals/ptx.md). The code is right if operands of integer min and max pass through an or with a zero that the
- * compiler does not know: the global offset. */
-enum { VY_OPENCL_ERRATUM_EXTREMES = 2 };
+/* NVIDIA's compiler 580.159 contains ptxas, some of whose errors (docs/internals/ptx.md) occur in OpenCL C, too. Loops
+ * that count in another way than `v < end` with step 1 are not unrolled (E13). Values pass through an or with a zero
+ * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs of f32 (E9)
+ * and the upper half of a product of u32 (E11). */
+enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
 
 /* What the specification promises of a device with these features by our rules. Division and square root of f32 are
  * not in it: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */
@@ -71,7 +74,7 @@ typedef struct vy_opencl_code {
     vyre_bytes text;
     char entry[VY_LIMIT_NAME + 8]; /* the name of the kernel */
     const char *standard;          /* "-cl-std=CL1.2" or a later one: a static text, the option to build with */
-    uint32_t block[3];             /* the workgroup */
+    uint32_t block[3];             /* the workgroup that is launched */
     uint32_t arguments;            /* of the kernel */
     uint32_t tables_argument, values_argument, control_argument; /* indices; VY_NONE: there is none */
     uint32_t local_bytes, private_bytes;                         /* workgroup arrays; private arrays */

@@ -5,7 +5,7 @@
 static void random_programs_have_the_oracles_bits(void **state) {
     (void)state;
     static const conform_variant variants[] = {{.settings = ""}};
-    conform_campaign_run("cuda", variants, 1);
+    assert_true(conform_campaign_run("cuda", variants, 1) <= 10);
 }
 
 int main(void) {

@@ -233,9 +233,13 @@ static void scenario_close(scenario *s) {
 
 /* ---- the drill ---- */
 
+static uint32_t platforms; /* of the loader */
+
 /* Calls whose failure nobody has to hear of: they give something back, or what they ask for is not needed. */
 static int may_pass(const char *struck, int32_t result) {
     static const char *const names[] = {"device_info", "platform_info", "finish", "program_build_info"};
+    if (platforms > 1 && strcmp(struck, "device_ids") == 0)
+        return 1; /* another platform has devices */
     if (shim_find(shim_ends, struck) >= 0)
         return 1;
     if (result == VY_CL_ALLOCATION_FAILED && strcmp(struck, "memory_create") == 0)
@@ -313,6 +317,13 @@ static uint64_t drill(const scenario *s, way how, int32_t result, uint64_t step)
     }
 }
 
+static void count_platforms(void) {
+    vy_ocl_dynamic_symbols api;
+    assert_int_equal(vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &api, NULL), VYRE_OK);
+    if (api.platform_ids(0, NULL, &platforms) != VY_CL_OK)
+        platforms = 0;
+}
+
 static void drill_all(const scenario *s, const char *what) {
     static const int32_t results[] = {VY_CL_INVALID_VALUE, VY_CL_ALLOCATION_FAILED, VY_CL_INVALID_QUEUE};
     uint64_t calls[3];
@@ -334,6 +345,7 @@ static void every_call_of_the_driver_may_fail(void **state) {
     scenario s;
     shim_install();
     scenario_open(&s);
+    count_platforms();
     shim_keep_programs();
     drill_all(&s, "as the device is");
     setenv("VYRE_OPENCL_SHARED", "0", 1);

@@ -6,8 +6,8 @@
  *   launched_add(&l, "what it is", program, &arguments);     any number of times; 0 if the oracle does not say
  *   launched_run(&l);                                        what differs is shown and fails the test
  *
- * The device is number VYRE_OPENCL_DEVICE (0) of all platforms. It is believed what the driver says of it: the probe of
- * the backend is tested elsewhere. */
+ * The device is number VYRE_OPENCL_DEVICE (0) of all platforms, GPUs first. It is believed what the driver says of it:
+ * the probe of the backend is tested elsewhere. */
 #ifndef VY_TESTS_EMIT_OPENCL_LAUNCHED_H
 #define VY_TESTS_EMIT_OPENCL_LAUNCHED_H
 
@@ -57,13 +57,15 @@ static inline uint64_t launched_number(const launched *l, uint32_t what) {
 }
 
 static inline int launched_find(launched *l, uint32_t number) {
+    static const uint64_t types[] = {VY_CL_TYPE_GPU, VY_CL_TYPE_ALL & ~VY_CL_TYPE_GPU};
     vy_cl_platform platforms[16];
     vy_cl_device devices[16];
     uint32_t platform_count = 0, count = 0;
     if (l->api.platform_ids(16, platforms, &platform_count) != VY_CL_OK)
         return 0;
-    for (uint32_t i = 0; i < platform_count && i < 16; i++) {
-        if (l->api.device_ids(platforms[i], VY_CL_TYPE_ALL, 16, devices, &count) != VY_CL_OK)
+    for (uint32_t i = 0; i < 2 * platform_count && i < 32; i++) {
+        if (l->api.device_ids(platforms[i % platform_count], types[i / platform_count], 16, devices, &count) !=
+            VY_CL_OK)
             continue;
         if (number < count) {
             l->device = devices[number];
@@ -100,7 +102,7 @@ static inline void launched_describe(launched *l) {
     if (strstr(version, "PoCL"))
         l->joined.target.errata = VY_OPENCL_ERRATUM_BRANCHES;
     else if (strstr(version, "CUDA")) /* NVIDIA's version is "OpenCL 3.0 CUDA" */
-        l->joined.target.errata = VY_OPENCL_ERRATUM_EXTREMES;
+        l->joined.target.errata = VY_OPENCL_ERRATUM_NVIDIA;
     l->has_intel_subgroups =
         strstr(extensions, "cl_intel_subgroups") && strstr(extensions, "cl_intel_required_subgroup_size");
     printf("device %s, %s, options %s\n", name, version, l->options);
