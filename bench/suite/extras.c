@@ -59,7 +59,7 @@ static void empty_dispatches(report *r, const int *available) {
         double (*measure)(int dispatches);
     } rows[] = {{VERSION_OURS, "ours: one group of nothing", suite_ours_empty},
                 {VERSION_C, "OpenMP: an empty parallel region", plain_empty},
-                {VERSION_OPENCL, "PoCL: enqueue and finish", suite_opencl_empty},
+                {VERSION_OPENCL, "OpenCL: enqueue and finish", suite_opencl_empty},
                 {VERSION_VULKAN, "lavapipe: submit and wait", suite_vulkan_empty}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double times[SAMPLES];
