@@ -254,8 +254,18 @@ static void for_loop(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     vy_c_line(c, VY_NONE, "}");
 }
 
+/* The count wraps around after 2^64 iterations: no loop executes so many. */
+static void counted_while(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+    vy_c_name name;
+    snprintf(name.text, sizeof name.text, "%s", vy_c_text(c, vy_c_unique(c, "iterations")));
+    vy_c_line(c, stmt, "for (%s %s = 1u; %s != 0u && %p; %s++) {", vy_c_type(c, VYRE_TYPE_U64), name.text, name.text,
+              s->a, (unsigned)VY_C_LAND, name.text);
+}
+
 static void nested(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    if (s->kind == VY_STMT_WHILE)
+    if (s->kind == VY_STMT_WHILE && is_marked(c, stmt, VY_C_MARK_COUNT))
+        counted_while(c, stmt, s);
+    else if (s->kind == VY_STMT_WHILE)
         vy_c_line(c, stmt, "while (%e) {", s->a);
     else
         vy_c_line(c, stmt, "{ /* %s */", vy_symbol_name(c->program, s->name));

@@ -65,6 +65,7 @@ typedef struct vy_c_field {
 enum {
     VY_C_MARK_BEFORE = 1, /* the separator of the dialect comes before it */
     VY_C_MARK_TAIL = 2,   /* it is the first of a body that ends in the separator */
+    VY_C_MARK_COUNT = 4,  /* the iterations of the `while` are counted: the compiler sees that it ends */
     VY_C_MARK_ROLLED = 8  /* the loop is not unrolled: a pragma comes before it */
 };
 

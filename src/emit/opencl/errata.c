@@ -1,8 +1,11 @@
 /* Errata of the compilers of OpenCL drivers: marks the statements around which the code differs for a device with
  * errata (emit/opencl/opencl.h).
  *
- * VY_OPENCL_ERRATUM_BRANCHES: a branch decides about a barrier if it contains one, or a jump around a later one. All invocations of the workgroup
- * take such a branch together, so another barrier before it changes nothing but what the compiler makes of it. */
+ * VY_OPENCL_ERRATUM_BRANCHES: a branch decides about a barrier if it contains one, or a jump around a later one. All
+ * invocations of the workgroup take such a branch together, so another barrier before it changes nothing but what the
+ * compiler makes of it. The compiler also takes the branch to an endless loop for one around the barriers after the
+ * loop, though no invocation takes it. LLVM makes a `while` endless if it proves that the condition does not change, so
+ * the iterations of each `while` before a barrier are counted: then no proof is possible. */
 #include "emit/opencl/emitter.h"
 
 typedef struct scan {
@@ -25,6 +28,8 @@ static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, in
         const int contains = has_barrier(s, i, given->end), is_loop = vy_stmt_is_loop(given->kind),
                   follows = is_followed || has_barrier(s, given->end, end) || (is_loop && contains);
         int inner = 0;
+        if (given->kind == VY_STMT_WHILE && follows && !contains)
+            s->c->marks[i] |= VY_C_MARK_COUNT;
         if (vy_stmt_is_structured(given->kind)) {
             const uint32_t middle = given->kind == VY_STMT_IF ? given->middle : given->end;
             inner = mark_block(s, i + 1, middle, follows, is_loop ? contains : is_in_loop);

@@ -1,0 +1,70 @@
+/* Programs of which a compiler makes wrong code, on a device: status, trap and bytes are the oracle's.
+ *
+ * The loops of `endless` do not end if they are entered, and no invocation enters one. */
+#include "emit/opencl/launched.h"
+
+/* Type of x, body. */
+static const char program_text[] = "program endless {\n param z : u32\n buffer y : %s read_write\n"
+                                   " buffer sink : u32 read_write\n workgroup 8\n grid 2\n let i = local_index\n"
+                                   " var gone = false\n var n = 0u32\n var x = y[global_id.x]\n %s\n"
+                                   " y[global_id.x] = x * 3\n}\n";
+
+static const char *const types[] = {"u32", "i64"};
+
+static const char *const endless[] = {
+    "if i == 3 { trap 5 }\n while i == 3 { sink[0] = 1 }",
+    "if i == 3 { trap 6 }\n while i == 3 { }",
+    "if i == 3 { x = 7\n gone = true }\n while !gone && i == 3 { sink[0] = 1 }",
+    "if i == 3 { x = 7\n gone = true }\n while true { if gone || i != 3 { break }\n sink[0] = 1 }",
+    "if i == 3 { x = 7\n gone = true }\n if i == 3 { while true { if gone { break }\n n = n * 5 + 1 } }",
+    "x = x + 1\n while z == 5 + i { sink[0] = 1 }",
+    "while z == 5 + i { while z == 6 + i { sink[0] = 1 }\n sink[1] = 1 }\n x = x + 1",
+};
+
+static const char *const outer[] = {
+    "for trip in 0u32 .. 3 { %s }",
+    "for trip in 0u32 .. i { %s }",
+    "while n < 3 { n = n + 1\n %s }",
+    "while true { %s\n n = n + 1\n if n >= 3 { break } }",
+    "if i > 2 { %s } else { sink[2] = 0 }",
+    "for round in 0u32 .. 2 { for trip in 0u32 .. i { %s }\n barrier\n x = x + 1 }",
+};
+
+static const char *const after[] = {"barrier", "if z == 3 { barrier }", "for round in 0u32 .. 2 { barrier }"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void loops_that_are_endless_if_entered_keep_what_is_around_them(void **state) {
+    (void)state;
+    static launched l;
+    static uint64_t y[16], sink[8];
+    char body[512], text[1024], name[64];
+    const vyre_scalar params[] = {vyre_scalar_bits(VYRE_TYPE_U32, 3)};
+    l = (launched){.limit = 20, .constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < 16; i++)
+        y[i] = i * i;
+    for (size_t i = 0; i < COUNT(endless) * COUNT(outer); i++) {
+        const size_t inner = i % COUNT(endless), type = i % COUNT(types);
+        const vyre_span inputs[] = {{y, type ? sizeof y : sizeof y / 2}, {sink, sizeof sink / 2}};
+        const vyre_arguments arguments = {.params = params, .param_count = 1, .inputs = inputs, .input_count = 2};
+        int size = snprintf(body, sizeof body, outer[i / COUNT(endless)], endless[inner]);
+        snprintf(body + size, sizeof body - (size_t)size, "\n %s", after[i % COUNT(after)]);
+        snprintf(text, sizeof text, program_text, types[type], body);
+        snprintf(name, sizeof name, "loop %zu in %zu", inner, i / COUNT(endless));
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, name, program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(endless) * COUNT(outer));
+    assert_int_equal(l.refused, 0);
+    launched_close(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
