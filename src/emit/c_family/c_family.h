@@ -7,6 +7,7 @@
 #ifndef VY_EMIT_C_FAMILY_C_FAMILY_H
 #define VY_EMIT_C_FAMILY_C_FAMILY_H
 
+#include "analysis/def_use.h"
 #include "base/intern.h"
 #include "base/string.h"
 #include "ir/model.h"
@@ -43,8 +44,10 @@ typedef struct vy_c_dialect {
     const vy_c_spelling *wide_mul_high; /* by whether signed: mul_high of 64 bits */
     /* The body of a function that moves bits between an integer and a float of a size; NULL: "as_" and the type. */
     const char *moves_bits;
-    const char *long_suffix;     /* of literals of 64 bits, signed; behind a "u", unsigned */
-    const char *float_suffix;    /* of the library's functions for f32 */
+    const char *long_suffix;  /* of literals of 64 bits, signed; behind a "u", unsigned */
+    const char *float_suffix; /* of the library's functions for f32 */
+    /* A word (analysis/byte_word.h) at an element, %m: little-endian, and big-endian. NULL: bytes are combined. */
+    const char *word, *word_reversed;
     const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
     const char *const *reserved; /* words that cannot be a name; up to NULL */
     /* The statements that differ from c_family.c's: by kind, or NULL. */
@@ -88,6 +91,7 @@ struct vy_c {
     uint32_t resumes;                                /* barriers written so far, of dialects without barriers */
     uint8_t reports, polls, barriers, grid_barriers; /* the program has such statements */
     VY_VECTOR(vy_c_field) fields;
+    vy_def_use uses; /* VY_DEF_USE_DECLARATIONS */
     vy_arena arena;
     vyre_status status;
     vyre_error *error;

@@ -8,6 +8,7 @@
  * must not leave the range of the type; those that could are functions. */
 #include "emit/c_family/c_family.h"
 
+#include "analysis/byte_word.h"
 #include "base/number_text.h"
 #include "base/status.h"
 #include "ir/eval.h"
@@ -387,10 +388,29 @@ static int is_safe_divisor(const vy_expr *e) {
     return e->kind == VY_EXPR_LITERAL && e->bits != 0 && e->bits != ones;
 }
 
+static uint32_t let_of(const void *c, uint32_t variable) {
+    return vy_let_value(&((const vy_c *)c)->uses, variable);
+}
+
+/* Writes a word of bytes as one access, if the dialect has such an access and none of the loads has a condition. */
+static int word(vy_c *c, const vy_expr *e) {
+    vy_byte_word w;
+    if (!c->dialect->word || !vy_byte_word_of(c->program, e, let_of, c, &w))
+        return 0;
+    for (unsigned i = 0; i < VY_WORD_BYTES; i++)
+        if (vy_c_expr_at(c, w.loads[i])->c != VY_NONE)
+            return 0;
+    put(c, VY_C_PRIMARY, VY_C_ANY, w.is_big_endian ? c->dialect->word_reversed : c->dialect->word, w.memory,
+        vy_c_expr_at(c, w.loads[0])->b);
+    return 1;
+}
+
 static void op(vy_c *c, const vy_expr *e, unsigned least) {
     uint8_t type = vy_c_expr_at(c, e->a)->type;
     const vy_c_spelling *s = spelling_of(c, (vyre_op)e->op, type);
     int divides = (e->op == VYRE_OP_DIV || e->op == VYRE_OP_REM) && !is_float(type);
+    if (word(c, e))
+        return;
     if (e->op == VYRE_OP_SELECT)
         put(c, VY_C_SELECT, least, "%p ? %p : %p", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_SELECT);
     else if (e->op == VYRE_OP_CAST || e->op == VYRE_OP_BITCAST)

@@ -44,7 +44,7 @@ static const char *const reserved[] = {
     "popcount", "clz", "mul_hi", "rint", "sqrt", "floor", "ceil", "trunc", "fma", "fabs", "copysign", "isinf",
     "isfinite", "signbit", "as_int", "as_uint", "as_long", "as_ulong", "as_float", "as_double", "barrier",
     "get_local_id", "get_global_id", "get_group_id", "get_num_groups", "get_global_size", "get_global_offset",
-    "sub_group_shuffle",
+    "sub_group_shuffle", "vload4",
     "intel_sub_group_shuffle", "atomic_add", "atomic_and", "atomic_or", "atomic_xor", "atomic_min", "atomic_max",
     "atomic_xchg", "atomic_cmpxchg", "atom_add", "atom_and", "atom_or", "atom_xor", "atom_min", "atom_max",
     "atom_xchg", "atom_cmpxchg", "atomic_work_item_fence", "memory_order_release", "memory_order_acquire",
@@ -135,6 +135,8 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .long_suffix = "l", \
     .qualifiers = "static inline __attribute__((always_inline))", \
     .float_suffix = "", \
+    .word = "as_uint(vload4(0, &%m))", \
+    .word_reversed = "as_uint(vload4(0, &%m).wzyx)", \
     .specials = {"0.0f / 0.0f", "1.0f / 0.0f"}, \
     .reserved = reserved, \
     .writers = vy_opencl_writers, \

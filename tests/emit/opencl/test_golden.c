@@ -9,7 +9,7 @@
 
 static void each(void (*body)(const char *path, vyre_program *program)) {
     golden_each("tests/emit/c/golden", 5, body);
-    golden_each("tests/emit/opencl/golden", 3, body);
+    golden_each("tests/emit/opencl/golden", 4, body);
 }
 
 static int has_stages(const vyre_program *program) {
@@ -40,7 +40,7 @@ static void every_case_gives_what_is_expected(void **state) {
 
 /* The code of NAME.vyre for a device with errata is that of NAME.errata.txt. */
 static void compare_errata(const char *name, uint32_t errata) {
-    const vy_opencl_device device = {.exact = UINT64_MAX, .version = 300, .errata = errata};
+    const vy_opencl_device device = {.exact = UINT64_MAX, .access_bytes = 4, .version = 300, .errata = errata};
     char file[256];
     snprintf(file, sizeof file, "tests/emit/opencl/golden/%s.errata.txt", name);
     char *golden = strdup(vy_test_path(file));
