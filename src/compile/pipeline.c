@@ -19,6 +19,7 @@
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
 #include "opt/unroll_arrays.h"
+#include "opt/version_checks.h"
 
 #define ROWS_MAX 24
 
@@ -182,6 +183,9 @@ static int lacks_int64(const vy_target_desc *t) {
 static int unrolls_arrays(const vy_target_desc *t) {
     return t->unroll_arrays;
 }
+static int versions_checks(const vy_target_desc *t) {
+    return t->version_checks;
+}
 static int has_wide_access(const vy_target_desc *t) {
     return t->access_bytes >= 2;
 }
@@ -207,6 +211,7 @@ static const row table[] = {
     {"traps", "traps and cancellation become control flow", NULL, NULL, vy_lower_traps, 0},
     {"collectives", "collectives become shuffles, arrays and barriers", NULL, NULL, vy_lower_collectives, 0},
     {"bounds-checks", "accesses that are not proven in bounds get a test", NULL, NULL, vy_lower_bounds_checks, 0},
+    {"version-checks", "accesses under one test of their bounds", versions_checks, NULL, vy_version_checks, 1},
     {"promote-narrow", "narrow types become 32-bit ones", NULL, NULL, vy_lower_promote_narrow, 0},
     {"numerics", "inexact ops become calls of soft-float functions", NULL, NULL, vy_lower_numerics, 0},
     {"f64-as-bits", "f64 becomes u64", lacks_f64, NULL, vy_lower_f64_as_bits, 0},

@@ -65,9 +65,9 @@ static void a_target_has_the_passes_of_its_description(void **state) {
     static const struct {
         const char *pass;
         uint8_t runs[3]; /* cpu, ptx, c */
-    } some[] = {{"coarsen", {0, 1, 0}},       {"const-fold", {1, 1, 0}},    {"unroll-late", {0, 1, 0}},
-                {"unroll-arrays", {0, 1, 0}}, {"vectorize-mem", {0, 1, 0}}, {"zero-init", {1, 1, 1}},
-                {"split-int64", {0, 0, 0}}};
+    } some[] = {{"coarsen", {0, 1, 0}},        {"const-fold", {1, 1, 0}},    {"unroll-late", {0, 1, 0}},
+                {"unroll-arrays", {0, 1, 0}},  {"vectorize-mem", {0, 1, 0}}, {"zero-init", {1, 1, 1}},
+                {"version-checks", {0, 0, 0}}, {"split-int64", {0, 0, 0}}};
     const vy_target_desc targets[] = {vy_cpu_target(vy_cpu_features(), 0), vy_ptx_target(90, 0), vy_c_target(0)};
     vyre_program *program = stream();
     (void)state;

@@ -40,7 +40,8 @@ static vy_target_desc any_target(vy_random *random) {
                              .native_collectives = vy_random_below(random, 4) == 0,
                              .cancellable = vy_random_below(random, 3) == 0,
                              .zeroes_arrays = vy_random_below(random, 4) == 0,
-                             .aligned_buffers = vy_random_below(random, 3) == 0};
+                             .aligned_buffers = vy_random_below(random, 3) == 0,
+                             .version_checks = vy_random_below(random, 2) == 0};
     target.exact = kind == 0   ? profiles[vy_random_below(random, PROFILES)].exact
                    : kind == 1 ? rows->rows[vy_random_below(random, rows->count)].exact
                    : kind == 2 ? vy_random_next(random) & ALL_BITS

@@ -65,6 +65,7 @@ typedef struct vy_target_desc {
     uint8_t optimise;             /* level of vyre_optimize_options; 0: not optimised */
     uint8_t coarsen;              /* vy_coarsen_use, up to access_bytes; the launch needs vy_compiled.factor */
     uint8_t unroll_arrays;        /* loops over private arrays are unrolled after lowering (opt/unroll_arrays.h) */
+    uint8_t version_checks;       /* statements are also written under one test of all bounds (opt/version_checks.h) */
     vy_unroll_limits unroll;      /* in the rounds of the optimiser */
     vy_unroll_limits unroll_late; /* once after the optimiser; trips 0: not */
     /* From this size on, unroll_late leaves loops over private arrays to unroll_arrays: passes over all iterations

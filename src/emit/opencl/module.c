@@ -33,6 +33,7 @@ vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_progr
                             .aligned_buffers = device->has_aligned_buffers != 0,
                             .cancellable = cancellable != 0,
                             .optimise = 2,
+                            .version_checks = device->access_bytes == 0, /* a processor */
                             .unroll = VY_UNROLL_LIMITS_DEFAULT};
 }
 

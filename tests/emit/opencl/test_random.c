@@ -42,6 +42,7 @@ static void run(launched *l, uint64_t first, uint64_t count, unsigned length, ui
             l->joined.target.shuffle = l->has_intel_subgroups && i / programs % 3 ? VY_OPENCL_SHUFFLE_INTEL : 0;
             l->joined.target.subgroup_width = l->joined.target.shuffle ? 4u << i / programs % 5 : 0;
             l->joined.is_plain = i / programs % 2 == 1;
+            l->joined.target.access_bytes = i / programs % 4 < 2 ? 16 : 0; /* without: check versioning */
         }
         const uint64_t seed = first + i;
         vyre_case *made = conform_generate(seed, length);
