@@ -1,23 +1,18 @@
 /* Run-time loading of the CUDA driver, and the statuses and errors of its results (dynamic_symbols.h). */
 #include "backends/cuda/dynamic_symbols.h"
 
+#include "backends/gpu/library.h"
 #include "base/status.h"
-#include "base/trusted_path.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ---- opening the driver ---- */
 
 static _Atomic(void (*)(vy_cuda_dynamic_symbols *)) wrapper; /* set by tests */
 
-static const struct {
-    const char *symbol;
-    size_t offset;
-    int is_required;
-} calls[] = {
+static const vy_gpu_symbol symbols[] = {
 #define REQUIRED 1
 #define OPTIONAL 0
 #define X(NEED, name, symbol, parameters, arguments) {symbol, offsetof(vy_cuda_dynamic_symbols, name), NEED},
@@ -27,36 +22,26 @@ static const struct {
 #undef OPTIONAL
 };
 
-const char *vy_cuda_dynamic_symbols_file(void) {
-    const char *file = secure_getenv("VYRE_CUDA_LIBRARY");
-    return file && *file ? file : "libcuda.so.1";
-}
+static const vy_gpu_library driver = {
+    .variable = "VYRE_CUDA_LIBRARY",
+    .file = "libcuda.so.1",
+    .setting = "library of VYRE_CUDA_LIBRARY",
+    .wrong_fix = "leave VYRE_CUDA_LIBRARY out, or name the driver's library",
+    .absent_fix = "install the NVIDIA driver",
+    .old_fix = "install an NVIDIA driver of version 450 or later",
+    .kind = "the NVIDIA driver",
+    .symbols = symbols,
+    .count = sizeof symbols / sizeof *symbols,
+};
 
-static vyre_status fill(void *library, const char *file, vy_cuda_dynamic_symbols *out, vyre_error *error) {
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *symbol = dlsym(library, calls[i].symbol);
-        if (!symbol && calls[i].is_required)
-            return vy_fail(error, VYRE_UNSUPPORTED, "install an NVIDIA driver of version 450 or later",
-                           "%s has no %s: it is too old, or not the NVIDIA driver", file, calls[i].symbol);
-        memcpy((char *)out + calls[i].offset, &symbol, sizeof symbol);
-    }
-    return VYRE_OK;
+const char *vy_cuda_dynamic_symbols_file(void) {
+    return vy_gpu_library_file(&driver);
 }
 
 vyre_status vy_cuda_dynamic_symbols_open(const char *file, vy_cuda_dynamic_symbols *out, vyre_error *error) {
     void (*wrap)(vy_cuda_dynamic_symbols *) = atomic_load(&wrapper);
     memset(out, 0, sizeof *out);
-    vyre_status status = vy_trusted_library_check(file, "library of VYRE_CUDA_LIBRARY", error);
-    if (status != VYRE_OK)
-        return status;
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library)
-        return vy_fail(error, VYRE_NOT_FOUND,
-                       secure_getenv("VYRE_CUDA_LIBRARY") ? "leave VYRE_CUDA_LIBRARY out, or name the driver's library"
-                                                          : "install the NVIDIA driver",
-                       "%s is not installed", file);
-    status = fill(library, file, out, error);
-    dlclose(library); /* it stays loaded (RTLD_NODELETE) */
+    vyre_status status = vy_gpu_library_open(&driver, file, out, error);
     if (status == VYRE_OK && wrap)
         wrap(out);
     return status;
@@ -115,25 +100,15 @@ void vy_cuda_dynamic_symbols_wrap(void (*wrap)(vy_cuda_dynamic_symbols *api)) {
     X(810, DEVICE_LOST, 1, RESTART)                                                                                    \
     X(999, DEVICE_LOST, 1, RESTART)
 
-typedef struct meaning {
-    int result;
-    vyre_status status;
-    int is_loss;
-    const char *fix;
-} meaning;
-
-static const meaning *find(int result) {
-    static const meaning meanings[] = {
-#define X(result, status, is_loss, fix) {result, VYRE_##status, is_loss, fix},
+static const vy_gpu_result *find(int result) {
+    static const vy_gpu_result results[] = {
+#define X(result, status, is_loss, fix) {result, NULL, VYRE_##status, is_loss, fix},
         RESULTS(X)
 #undef X
+        /* Any other result means that the backend used a feature that the driver does not support. */
+        {0, NULL, VYRE_UNSUPPORTED, 0, "report this, with the version of the NVIDIA driver"},
     };
-    /* Any other result means that the backend used a feature that the driver does not support. */
-    static const meaning other = {-1, VYRE_UNSUPPORTED, 0, "report this, with the version of the NVIDIA driver"};
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (meanings[i].result == result)
-            return &meanings[i];
-    return &other;
+    return vy_gpu_result_find(results, result);
 }
 
 vyre_status vy_cuda_status(int result) {
@@ -145,7 +120,7 @@ int vy_cuda_is_loss(int result) {
 }
 
 vyre_status vy_cuda_fail_result(const vy_cuda_dynamic_symbols *api, int result, const char *doing, vyre_error *error) {
-    const meaning *m = find(result);
+    const vy_gpu_result *m = find(result);
     const char *name = NULL, *text = NULL;
     if (api->error_name)
         api->error_name(result, &name);

@@ -1,13 +1,11 @@
 /* Run-time loading of the OpenCL loader, and the statuses and errors of its results (dynamic_symbols.h). */
 #include "backends/opencl/dynamic_symbols.h"
 
+#include "backends/gpu/library.h"
 #include "base/status.h"
-#include "base/trusted_path.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,48 +13,39 @@
 
 static _Atomic(void (*)(vy_ocl_dynamic_symbols *)) wrapper; /* set by tests */
 
-static const struct {
-    const char *symbol;
-    size_t offset;
-} calls[] = {
-#define X(name, symbol, parameters, arguments) {symbol, offsetof(vy_ocl_dynamic_symbols, name)},
+static const vy_gpu_symbol symbols[] = {
+#define X(name, symbol, parameters, arguments) {symbol, offsetof(vy_ocl_dynamic_symbols, name), 1},
     VY_OCL_CALL_LIST(X)
 #undef X
-#define X(type, name, symbol, parameters, arguments) {symbol, offsetof(vy_ocl_dynamic_symbols, name)},
+#define X(type, name, symbol, parameters, arguments) {symbol, offsetof(vy_ocl_dynamic_symbols, name), 1},
         VY_OCL_MAKER_LIST(X)
 #undef X
 };
 
+static const vy_gpu_library loader = {
+    .variable = "VYRE_OPENCL_LIBRARY",
+    .file = "libOpenCL.so.1",
+    .setting = "library of VYRE_OPENCL_LIBRARY",
+    .wrong_fix = "leave VYRE_OPENCL_LIBRARY out, or name the OpenCL loader",
+    .absent_fix = "install the OpenCL loader (Debian: ocl-icd-libopencl1) and a driver of your device",
+    .old_fix = "install a loader of OpenCL 1.2 or later",
+    .kind = "an OpenCL loader",
+    .symbols = symbols,
+    .count = sizeof symbols / sizeof *symbols,
+};
+
 const char *vy_ocl_dynamic_symbols_file(void) {
-    const char *file = secure_getenv("VYRE_OPENCL_LIBRARY");
-    return file && *file ? file : "libOpenCL.so.1";
+    return vy_gpu_library_file(&loader);
 }
 
 vyre_status vy_ocl_dynamic_symbols_open(const char *file, vy_ocl_dynamic_symbols *out, vyre_error *error) {
     void (*wrap)(vy_ocl_dynamic_symbols *) = atomic_load(&wrapper);
     memset(out, 0, sizeof *out);
-    vyre_status status = vy_trusted_library_check(file, "library of VYRE_OPENCL_LIBRARY", error);
-    if (status != VYRE_OK)
-        return status;
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library)
-        return vy_fail(error, VYRE_NOT_FOUND,
-                       secure_getenv("VYRE_OPENCL_LIBRARY")
-                           ? "leave VYRE_OPENCL_LIBRARY out, or name the OpenCL loader"
-                           : "install the OpenCL loader (Debian: ocl-icd-libopencl1) and a driver of your device",
-                       "%s is not installed", file);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls && status == VYRE_OK; i++) {
-        void *symbol = dlsym(library, calls[i].symbol);
-        if (!symbol)
-            status = vy_fail(error, VYRE_UNSUPPORTED, "install a loader of OpenCL 1.2 or later",
-                             "%s has no %s: it is too old, or not an OpenCL loader", file, calls[i].symbol);
-        memcpy((char *)out + calls[i].offset, &symbol, sizeof symbol);
-    }
+    vyre_status status = vy_gpu_library_open(&loader, file, out, error);
     if (status == VYRE_OK && access("/sys/devices/system/cpu", F_OK) != 0)
         status =
             vy_fail(error, VYRE_UNSUPPORTED, "mount it: mount -t sysfs sysfs /sys",
                     "/sys is not mounted; OpenCL drivers look for devices there, and PoCL ends the process without");
-    dlclose(library); /* RTLD_NODELETE keeps it loaded */
     if (status == VYRE_OK && wrap)
         wrap(out);
     return status;
@@ -100,26 +89,15 @@ void vy_ocl_dynamic_symbols_wrap(void (*wrap)(vy_ocl_dynamic_symbols *api)) {
       "install an OpenCL driver for your device, or PoCL for the processor (Debian: pocl-opencl-icd)")                 \
     X(-9999, "ILLEGAL_ACCESS", DEVICE_LOST, 1, RECOVER) /* NVIDIA only */
 
-typedef struct meaning {
-    int32_t result;
-    const char *name;
-    vyre_status status;
-    int is_loss;
-    const char *fix;
-} meaning;
-
-static const meaning *find(int32_t result) {
-    static const meaning meanings[] = {
+static const vy_gpu_result *find(int32_t result) {
+    static const vy_gpu_result results[] = {
 #define X(result, name, status, is_loss, fix) {result, name, VYRE_##status, is_loss, fix},
         RESULTS(X)
 #undef X
+        /* All other results mean that the driver does not support the request. */
+        {0, "a result without a name here", VYRE_UNSUPPORTED, 0, REPORT},
     };
-    /* All other results mean that the driver does not support the request. */
-    static const meaning other = {0, "a result without a name here", VYRE_UNSUPPORTED, 0, REPORT};
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (meanings[i].result == result)
-            return &meanings[i];
-    return &other;
+    return vy_gpu_result_find(results, result);
 }
 
 vyre_status vy_ocl_status(int32_t result) {
@@ -131,6 +109,6 @@ int vy_ocl_is_loss(int32_t result) {
 }
 
 vyre_status vy_ocl_fail_result(int32_t result, const char *doing, vyre_error *error) {
-    const meaning *m = find(result);
+    const vy_gpu_result *m = find(result);
     return vy_fail(error, m->status, m->fix, "%s: the driver says %s (%d)", doing, m->name, (int)result);
 }
