@@ -4,8 +4,6 @@
 #include "backends/opencl/launch.h"
 #include "backends/opencl/memory.h"
 #include "backends/opencl/opencl.h"
-#include "backends/opencl/pending.h"
-#include "backends/opencl/pipeline.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "driver/registry.h"
@@ -382,8 +380,9 @@ static void describe_target(vy_ocl *ocl) {
     const vy_ocl_device_info *info = &ocl->info;
     int is_cpu = info->device_class == VYRE_DEVICE_SOFTWARE;
     memset(&ocl->target, 0, sizeof ocl->target);
-    ocl->target.exact = vy_opencl_assumed(info->has_fp64);
-    ocl->promised = ocl->target.exact | promised_by_config(info->single_config);
+    atomic_store(&ocl->base.exact, vy_opencl_assumed(info->has_fp64));
+    ocl->base.promised = vy_opencl_assumed(info->has_fp64) | promised_by_config(info->single_config);
+    ocl->base.identity = info->identity;
     ocl->target.constant_bytes = is_cpu ? info->constant_bytes : 0;
     ocl->target.access_bytes = is_cpu ? 0 : 16;
     ocl->target.version = info->c_version;
@@ -400,16 +399,12 @@ static void describe_target(vy_ocl *ocl) {
 vyre_status vy_ocl_failed(vy_ocl *ocl, int32_t result, const char *doing, vyre_error *error) {
     int none = 0;
     if (vy_ocl_is_loss(result))
-        atomic_compare_exchange_strong(&ocl->loss, &none, result);
+        atomic_compare_exchange_strong(&ocl->base.loss, &none, result);
     return vy_ocl_fail_result(result, doing, error);
 }
 
 vyre_status vy_ocl_fail_lost(vy_ocl *ocl, vyre_error *error) {
-    return vy_ocl_fail_result(atomic_load(&ocl->loss), "the device was lost before", error);
-}
-
-static int device_lost(void *self) {
-    return atomic_load(&((vy_ocl *)self)->loss) != 0;
+    return vy_ocl_fail_result(atomic_load(&ocl->base.loss), "the device was lost before", error);
 }
 
 /* Releases all device resources. The handles of resident buffers remain, and can still be freed. */
@@ -431,6 +426,8 @@ static vyre_status device_start(vy_ocl *ocl, vyre_error *error) {
     vyre_status status = vy_ocl_check(ocl, result, "making a context", error);
     if (status == VYRE_OK)
         status = vy_ocl_findings_get(ocl, error);
+    ocl->base.can_signal = ocl->findings.signal != VY_OCL_SIGNAL_SLICES;
+    ocl->base.has_host_arena = ocl->findings.shares_memory != 0;
     if (status == VYRE_OK && ocl->findings.signal == VY_OCL_SIGNAL_QUEUE) {
         ocl->signal_queue = ocl->api.queue_create(ocl->context, ocl->info.device, 0, &result);
         status = vy_ocl_check(ocl, result, "making a command queue", error);
@@ -444,29 +441,19 @@ static vyre_status try_recover(void *self, vyre_error *error) {
     vy_ocl *ocl = self;
     vyre_error why;
     device_end(ocl);
-    atomic_store(&ocl->loss, 0);
+    atomic_store(&ocl->base.loss, 0);
     vyre_status status = device_start(ocl, &why);
     if (status == VYRE_OK) {
         vy_ocl_blocks_free(ocl);
         return VYRE_OK;
     }
-    atomic_store(&ocl->loss, VY_CL_INVALID_QUEUE);
+    atomic_store(&ocl->base.loss, VY_CL_INVALID_QUEUE);
     return vy_fail(error, status == VYRE_NO_MEMORY ? VYRE_NO_MEMORY : VYRE_UNSUPPORTED,
                    "restart the process: the driver gives it no new context", "the device does not come back (%.300s)",
                    why.message);
 }
 
 /* ---- the backend's table ---- */
-
-static const char *id(void *self) {
-    (void)self;
-    return "opencl";
-}
-
-static const char *version(void *self) {
-    (void)self;
-    return vyre_version();
-}
 
 static const char *const *supported_ops(void *self, size_t *count) {
     (void)self;
@@ -521,24 +508,21 @@ static void device_profile(void *self, vyre_device_profile *profile) {
 /* The binary depends on the device, the driver, the target of legalisation and the object format. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     vy_ocl *ocl = self;
-    vyre_status status = vy_ocl_numerics_confirm(ocl, error);
+    vy_opencl_device target = ocl->target;
+    vyre_status status = vy_ocl_enter(ocl, error);
+    if (status == VYRE_OK)
+        status = vy_gpu_numerics_confirm(self, error);
+    target.exact = atomic_load(&ocl->base.exact);
     size_t length = strlen(ocl->info.identity);
     if (status == VYRE_OK)
-        status = vyre_bytes_resize(out, length + sizeof ocl->target + sizeof(uint32_t), error);
+        status = vyre_bytes_resize(out, length + sizeof target + sizeof(uint32_t), error);
     if (status != VYRE_OK)
         return status;
     const uint32_t format = VY_OCL_FORMAT;
     memcpy(out->data, ocl->info.identity, length);
-    memcpy((char *)out->data + length, &ocl->target, sizeof ocl->target);
-    memcpy((char *)out->data + length + sizeof ocl->target, &format, sizeof format);
+    memcpy((char *)out->data + length, &target, sizeof target);
+    memcpy((char *)out->data + length + sizeof target, &format, sizeof format);
     return VYRE_OK;
-}
-
-static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
-    vy_ocl *ocl = self;
-    out->entries = atomic_load_explicit(&ocl->pipelines, memory_order_relaxed);
-    out->bytes = atomic_load_explicit(&ocl->code_bytes, memory_order_relaxed);
-    return 1;
 }
 
 static vyre_status shutdown(void *self, vyre_error *error) {
@@ -549,40 +533,38 @@ static vyre_status shutdown(void *self, vyre_error *error) {
 
 static void destroy(void *self) {
     vy_ocl *ocl = self;
-    vy_ocl_watch_end(ocl);
     device_end(ocl);
     vy_ocl_blocks_free(ocl);
-    pthread_mutex_destroy(&ocl->probing);
-    pthread_mutex_destroy(&ocl->lock);
+    vy_gpu_end(&ocl->base);
     vy_release(ocl, sizeof *ocl);
 }
 
 static const vyre_backend_vtable table = {
     .struct_size = sizeof(vyre_backend_vtable),
     .abi = VYRE_BACKEND_ABI,
-    .id = id,
-    .version = version,
+    .id = vy_gpu_id,
+    .version = vy_gpu_version,
     .supported_ops = supported_ops,
     .resident_allocate = vy_ocl_resident_allocate,
     .resident_free = vy_ocl_resident_free,
-    .resident_upload = vy_ocl_resident_upload,
-    .resident_download = vy_ocl_resident_download,
-    .resident_upload_batch = vy_ocl_resident_upload_batch,
-    .resident_download_batch = vy_ocl_resident_download_batch,
+    .resident_upload = vy_gpu_resident_upload,
+    .resident_download = vy_gpu_resident_download,
+    .resident_upload_batch = vy_gpu_resident_upload_batch,
+    .resident_download_batch = vy_gpu_resident_download_batch,
     .resident_wrap = vy_ocl_resident_wrap,
     .resident_location = vy_ocl_resident_location,
-    .compile = vy_ocl_pipeline_compile,
-    .load = vy_ocl_pipeline_load,
+    .compile = vy_gpu_pipeline_compile,
+    .load = vy_gpu_pipeline_load,
     .cache_identity = cache_identity,
-    .cache_snapshot = cache_snapshot,
-    .sequence = vy_ocl_sequence,
+    .cache_snapshot = vy_gpu_cache_snapshot,
+    .sequence = vy_gpu_sequence_run,
     .capability = capability,
     .device_profile = device_profile,
     .shutdown = shutdown,
-    .device_lost = device_lost,
+    .device_lost = vy_gpu_device_lost,
     .try_recover = try_recover,
     .destroy = destroy,
-    .numerics = vy_ocl_numerics,
+    .numerics = vy_gpu_numerics,
     .emit = vy_ocl_emit,
 };
 
@@ -597,9 +579,8 @@ vyre_status vy_ocl_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
     if (!ocl)
         return vy_fail_memory(error, "making the opencl backend");
     ocl->ordinal = ordinal;
-    pthread_mutex_init(&ocl->lock, NULL);
-    pthread_mutex_init(&ocl->probing, NULL);
-    vy_ocl_watch_start(ocl);
+    vy_gpu_start(&ocl->base, "opencl", &vy_ocl_calls);
+    ocl->base.has_probe = (uint8_t)vy_env_flag("VYRE_OPENCL_PROBE", 1);
     vyre_status status = vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &ocl->api, error);
     if (status == VYRE_OK)
         status = vy_env_number("VYRE_OPENCL_DIRECT", 0, DIRECT_MAX, DIRECT_BYTES, &ocl->direct_bytes, error);

@@ -13,6 +13,12 @@
 
 /* ---- to OpenCL C ---- */
 
+static vy_opencl_device target_of(const vy_ocl *ocl) {
+    vy_opencl_device target = ocl->target;
+    target.exact = atomic_load(&ocl->base.exact);
+    return target;
+}
+
 static vyre_status lower(const vy_opencl_device *target, vyre_program *program, int cancellable, vy_opencl_code *out,
                          vyre_error *error) {
     const vy_target_desc desc = vy_opencl_target(target, program, cancellable);
@@ -153,23 +159,26 @@ static vyre_status check_block(vy_ocl *ocl, vy_ocl_kernel *kernel, vyre_error *e
     return status;
 }
 
-static vyre_status upload_tables(vy_ocl *ocl, vy_ocl_kernel *kernel, const void *tables, vyre_error *error) {
+/* Copies constant arrays to or from the memory of the kernel, and waits. */
+static vyre_status copy_tables(vy_ocl *ocl, const vy_ocl_kernel *kernel, void *host, int is_upload, vyre_error *error) {
+    const char *doing = is_upload ? "storing constant arrays" : "reading constant arrays";
     const size_t size = (size_t)kernel->header.table_bytes;
-    vyre_status status = vy_ocl_area_make(ocl, size, "storing constant arrays", &kernel->tables, error);
-    if (status != VYRE_OK)
-        return status;
-    if (kernel->tables.host) {
-        memcpy(kernel->tables.host, tables, size);
+    const vy_ocl_area *area = &kernel->tables;
+    vy_gpu_slot *slot;
+    if (!size)
+        return VYRE_OK;
+    if (area->host) {
+        memcpy(is_upload ? area->host : host, is_upload ? host : area->host, size);
         return VYRE_OK;
     }
-    vy_ocl_slot *slot;
-    status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
+    vyre_status status = vy_ocl_slot_acquire(&ocl->base, 0, &slot, error);
     if (status != VYRE_OK)
         return status;
-    status =
-        vy_ocl_check(ocl, ocl->api.enqueue_write(slot->queue, kernel->tables.memory, 1, 0, size, tables, 0, NULL, NULL),
-                     "storing constant arrays", error);
-    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
+    int32_t result = is_upload
+                         ? ocl->api.enqueue_write(vy_ocl_queue(slot), area->memory, 1, 0, size, host, 0, NULL, NULL)
+                         : ocl->api.enqueue_read(vy_ocl_queue(slot), area->memory, 1, 0, size, host, 0, NULL, NULL);
+    status = vy_ocl_check(ocl, result, doing, error);
+    vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
 
@@ -178,12 +187,18 @@ static vyre_status kernel_start(vy_ocl *ocl, const vy_ocl_header *header, const 
                                 vy_cl_program program, vy_ocl_kernel *out, vyre_error *error) {
     memset(out, 0, sizeof *out);
     out->header = *header;
+    out->base = (vy_gpu_kernel){.reports = header->reports,
+                                .polls = header->polls,
+                                .writes_control = header->reports || header->polls,
+                                .is_per_slice = header->hidden != 0};
     out->code_bytes = code_bytes;
     out->program = program;
     pthread_mutex_init(&out->lock, NULL);
     vyre_status status = check_block(ocl, out, error);
     if (status == VYRE_OK && header->table_bytes)
-        status = upload_tables(ocl, out, tables, error);
+        status = vy_ocl_area_make(ocl, header->table_bytes, "storing constant arrays", &out->tables, error);
+    if (status == VYRE_OK)
+        status = copy_tables(ocl, out, (void *)(uintptr_t)tables, 1, error);
     if (status != VYRE_OK)
         kernel_unload(ocl, out);
     return status;
@@ -192,9 +207,9 @@ static vyre_status kernel_start(vy_ocl *ocl, const vy_ocl_header *header, const 
 /* ---- compiling ---- */
 
 static vyre_status make_header(const vy_ocl *ocl, const vy_opencl_code *code, const vyre_program *program,
-                               uint32_t hidden, vy_ocl_header *out, vyre_error *error) {
+                               uint64_t exact, uint32_t hidden, vy_ocl_header *out, vyre_error *error) {
     const uint64_t divides = UINT64_C(1) << VYRE_NUMERIC_F32_DIV | UINT64_C(1) << VYRE_NUMERIC_F32_SQRT;
-    int is_exact = (ocl->target.exact & divides) && (ocl->info.single_config & VY_CL_FP_EXACT_DIVIDE_SQRT);
+    int is_exact = (exact & divides) && (ocl->info.single_config & VY_CL_FP_EXACT_DIVIDE_SQRT);
     if (code->local_bytes > ocl->info.local_bytes)
         return vy_fail(error, VYRE_LIMIT, "use smaller `workgroup` arrays, or choose another backend",
                        "the workgroup arrays of `%s` take %" PRIu32 " bytes, over the limit of the device (%" PRIu64
@@ -222,10 +237,11 @@ static vyre_status compile_kernel(vy_ocl *ocl, vyre_program *program, int cancel
     vy_opencl_code code;
     vy_ocl_header header;
     vy_cl_program built;
-    vyre_status status = lower(&ocl->target, program, cancellable, &code, error);
+    const vy_opencl_device target = target_of(ocl);
+    vyre_status status = lower(&target, program, cancellable, &code, error);
     if (status != VYRE_OK)
         return status;
-    status = make_header(ocl, &code, program, hidden, &header, error);
+    status = make_header(ocl, &code, program, target.exact, hidden, &header, error);
     if (status == VYRE_OK) /* the driver's compiler cannot be stopped */
         status = vy_deadline_check(vyre_program_name(program), "compile by the driver", error);
     if (status == VYRE_OK)
@@ -240,11 +256,12 @@ static vyre_status compile_tiled(vy_ocl_executable *code, vy_ocl_kernel *out, vy
     vyre_program *tiled;
     if (vy_compile_forbidden())
         return vy_fail(error, VYRE_UNSUPPORTED, "run it once with compiling allowed, or allow it",
-                       "compiling is forbidden, and `%s` was not compiled for slices of a grid before", code->name);
-    vyre_status status = vy_grid_tile(code->program, &tiled, error);
+                       "compiling is forbidden, and `%s` was not compiled for slices of a grid before",
+                       code->base.name);
+    vyre_status status = vy_grid_tile(code->base.program, &tiled, error);
     if (status != VYRE_OK)
         return status;
-    status = compile_kernel(code->ocl, tiled, code->cancellable, VY_GRID_TILE_PARAMS, out, error);
+    status = compile_kernel((vy_ocl *)code->base.gpu, tiled, code->cancellable, VY_GRID_TILE_PARAMS, out, error);
     vyre_program_release(tiled);
     return status;
 }
@@ -321,24 +338,6 @@ static vyre_status read_image(vy_ocl *ocl, const vy_ocl_kernel *kernel, vyre_byt
                         "reading compiled code", error);
 }
 
-static vyre_status read_tables(vy_ocl *ocl, const vy_ocl_kernel *kernel, void *to, vyre_error *error) {
-    const size_t size = (size_t)kernel->header.table_bytes;
-    vy_ocl_slot *slot;
-    if (!size)
-        return VYRE_OK;
-    if (kernel->tables.host) {
-        memcpy(to, kernel->tables.host, size);
-        return VYRE_OK;
-    }
-    vyre_status status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_ocl_check(ocl, ocl->api.enqueue_read(slot->queue, kernel->tables.memory, 1, 0, size, to, 0, NULL, NULL),
-                          "reading constant arrays", error);
-    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
-    return status;
-}
-
 /* facts: NULL for the second object. */
 static vyre_status write_object(vy_ocl *ocl, const vy_ocl_kernel *kernel, const vy_launch_facts *facts,
                                 const vyre_bytes *more, vyre_bytes *out, vyre_error *error) {
@@ -357,25 +356,26 @@ static vyre_status write_object(vy_ocl *ocl, const vy_ocl_kernel *kernel, const 
         memcpy((char *)out->data + at, image.data, image.size);
         if (more->size)
             memcpy((char *)out->data + at + image.size, more->data, more->size);
-        status = read_tables(ocl, kernel, (char *)out->data + tables, error);
+        status = copy_tables(ocl, kernel, (char *)out->data + tables, 0, error);
     }
     vyre_bytes_free(&image);
     return status;
 }
 
 /* Where cancellable grids run in slices, the kernel for them is part of the object. */
-vyre_status vy_ocl_serialize(vy_ocl_executable *code, vyre_bytes *out, vyre_error *error) {
-    vy_ocl *ocl = code->ocl;
+vyre_status vy_ocl_serialize(vy_gpu_executable *base, vyre_bytes *out, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_executable *code = (vy_ocl_executable *)base;
     vyre_bytes none = VYRE_BYTES_INIT, more = VYRE_BYTES_INIT;
-    vy_ocl_kernel *tiled;
+    vy_gpu_kernel *tiled;
     vyre_status status = VYRE_OK;
-    if (code->kernel.header.polls && ocl->findings.signal == VY_OCL_SIGNAL_SLICES) {
+    if (base->is_waited_for) {
         status = vy_ocl_executable_tiled(code, &tiled, error);
         if (status == VYRE_OK)
-            status = write_object(ocl, tiled, NULL, &none, &more, error);
+            status = write_object(ocl, (vy_ocl_kernel *)tiled, NULL, &none, &more, error);
     }
     if (status == VYRE_OK)
-        status = write_object(ocl, &code->kernel, code->facts, &more, out, error);
+        status = write_object(ocl, &code->kernel, base->facts, &more, out, error);
     vyre_bytes_free(&more);
     return status;
 }
@@ -394,24 +394,32 @@ static vyre_status load_kernel(vy_ocl *ocl, const vyre_program *program, vyre_sp
 
 /* ---- executables ---- */
 
-static void destroy(vy_ocl_executable *code) {
-    vy_launch_facts_free(code->facts);
+static void free_executable(vy_ocl_executable *code) {
+    vy_gpu_executable_end(&code->base);
     vyre_bytes_free(&code->tiled_object);
-    vyre_program_release(code->program);
     vy_release(code, sizeof *code);
 }
 
-static vyre_status make(vy_ocl *ocl, vyre_program *program, int cancellable, vy_ocl_executable **out,
+/* Takes ownership of the code: frees it if the status is an error, which it returns. */
+static vyre_status finish(vy_ocl_executable *code, vyre_status status, vy_gpu_executable **out) {
+    *out = status == VYRE_OK ? &code->base : NULL;
+    if (status != VYRE_OK) {
+        free_executable(code);
+        return status;
+    }
+    code->base.code_bytes = code->kernel.code_bytes;
+    code->base.is_waited_for = code->kernel.base.polls && !code->base.gpu->can_signal;
+    return VYRE_OK;
+}
+
+static vyre_status make(vy_gpu *gpu, vyre_program *program, int cancellable, vy_ocl_executable **out,
                         vyre_error *error) {
     vy_ocl_executable *code = vy_allocate_zero(sizeof *code);
     *out = code;
     if (!code)
         return vy_fail_memory(error, "compiling a pipeline");
-    code->ocl = ocl;
+    vy_gpu_executable_start(&code->base, gpu, program);
     code->cancellable = cancellable;
-    code->program = vyre_program_retain(program);
-    atomic_init(&code->references, 1);
-    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
     return VYRE_OK;
 }
 
@@ -421,9 +429,11 @@ vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_op
     vy_opencl_code code;
     vyre_status status = vy_ocl_enter(ocl, error);
     if (status == VYRE_OK)
-        status = vy_ocl_numerics_confirm(ocl, error);
-    if (status == VYRE_OK)
-        status = lower(&ocl->target, program, options->cancellable, &code, error);
+        status = vy_gpu_numerics_confirm(self, error);
+    if (status != VYRE_OK)
+        return status;
+    const vy_opencl_device target = target_of(ocl);
+    status = lower(&target, program, options->cancellable, &code, error);
     if (status != VYRE_OK)
         return status;
     *out = code.text;
@@ -432,19 +442,17 @@ vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_op
     return VYRE_OK;
 }
 
-vyre_status vy_ocl_compile(vy_ocl *ocl, vyre_program *program, int cancellable, vy_ocl_executable **out,
+vyre_status vy_ocl_compile(vy_gpu *gpu, vyre_program *program, int cancellable, vy_gpu_executable **out,
                            vyre_error *error) {
-    vyre_status status = make(ocl, program, cancellable, out, error);
+    vy_ocl_executable *code;
+    *out = NULL;
+    vyre_status status = make(gpu, program, cancellable, &code, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_launch_facts_make(program, NULL, &(*out)->facts, error);
+    status = vy_launch_facts_make(program, NULL, &code->base.facts, error);
     if (status == VYRE_OK)
-        status = compile_kernel(ocl, program, cancellable, 0, &(*out)->kernel, error);
-    if (status != VYRE_OK) {
-        destroy(*out);
-        *out = NULL;
-    }
-    return status;
+        status = compile_kernel((vy_ocl *)gpu, program, cancellable, 0, &code->kernel, error);
+    return finish(code, status, out);
 }
 
 static vyre_status keep_tiled_object(vy_ocl_executable *code, vyre_span object, uint64_t size, vyre_error *error) {
@@ -456,67 +464,61 @@ static vyre_status keep_tiled_object(vy_ocl_executable *code, vyre_span object, 
     return status;
 }
 
-vyre_status vy_ocl_load(vy_ocl *ocl, vyre_program *program, int cancellable, vyre_span object, vy_ocl_executable **out,
+vyre_status vy_ocl_load(vy_gpu *gpu, vyre_program *program, int cancellable, vyre_span object, vy_gpu_executable **out,
                         vyre_error *error) {
     vy_ocl_header header;
+    vy_ocl_executable *code;
     *out = NULL;
     vyre_status status = object_check(object, program, 0, &header, error);
     if (status == VYRE_OK)
-        status = make(ocl, program, cancellable, out, error);
+        status = make(gpu, program, cancellable, &code, error);
     if (status != VYRE_OK)
         return status;
-    vy_ocl_executable *code = *out;
     const vyre_span facts = {(const char *)object.data + sizeof header, (size_t)header.fact_bytes};
-    status = vy_launch_facts_load(facts, program, &code->facts, error);
+    status = vy_launch_facts_load(facts, program, &code->base.facts, error);
     if (status == VYRE_OK)
         status = keep_tiled_object(code, object, header.more_bytes, error);
     if (status == VYRE_OK)
-        status = load_kernel(ocl, program, object, 0, &code->kernel, error);
-    if (status != VYRE_OK) {
-        destroy(code);
-        *out = NULL;
-    }
-    return status;
+        status = load_kernel((vy_ocl *)gpu, program, object, 0, &code->kernel, error);
+    return finish(code, status, out);
 }
 
-vy_ocl_executable *vy_ocl_executable_retain(vy_ocl_executable *code) {
-    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
-    return code;
+static void free_kernel(vy_ocl *ocl, vy_ocl_kernel *kernel) {
+    kernel_unload(ocl, kernel);
+    vy_release(kernel, sizeof *kernel);
 }
 
-void vy_ocl_executable_release(vy_ocl_executable *code) {
-    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
-        return;
+void vy_ocl_executable_destroy(vy_gpu_executable *base) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_executable *code = (vy_ocl_executable *)base;
     vy_ocl_kernel *tiled = atomic_load(&code->tiled);
-    kernel_unload(code->ocl, &code->kernel);
-    if (tiled) {
-        kernel_unload(code->ocl, tiled);
-        vy_release(tiled, sizeof *tiled);
-    }
-    destroy(code);
+    kernel_unload(ocl, &code->kernel);
+    if (tiled)
+        free_kernel(ocl, tiled);
+    free_executable(code);
 }
 
 /* If two threads build the kernel concurrently, the later one frees its copy. */
-vyre_status vy_ocl_executable_tiled(vy_ocl_executable *code, vy_ocl_kernel **out, vyre_error *error) {
-    vy_ocl_kernel *made, *none = NULL;
+vyre_status vy_ocl_executable_tiled(vy_ocl_executable *code, vy_gpu_kernel **out, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)code->base.gpu;
+    vy_ocl_kernel *made = atomic_load_explicit(&code->tiled, memory_order_acquire), *none = NULL;
     const vyre_span object = {code->tiled_object.data, code->tiled_object.size};
-    *out = atomic_load_explicit(&code->tiled, memory_order_acquire);
-    if (*out)
-        return VYRE_OK;
-    made = vy_allocate(sizeof *made);
-    if (!made)
-        return vy_fail_memory(error, "compiling a kernel once more");
-    vyre_status status = object.size ? load_kernel(code->ocl, code->program, object, VY_GRID_TILE_PARAMS, made, error)
-                                     : compile_tiled(code, made, error);
-    if (status != VYRE_OK) {
-        vy_release(made, sizeof *made);
-        return status;
+    if (!made) {
+        made = vy_allocate(sizeof *made);
+        if (!made)
+            return vy_fail_memory(error, "compiling a kernel once more");
+        vyre_status status = object.size
+                                 ? load_kernel(ocl, code->base.program, object, VY_GRID_TILE_PARAMS, made, error)
+                                 : compile_tiled(code, made, error);
+        if (status != VYRE_OK) {
+            vy_release(made, sizeof *made);
+            return status;
+        }
+        if (!atomic_compare_exchange_strong(&code->tiled, &none, made)) {
+            free_kernel(ocl, made);
+            made = none;
+        }
     }
-    if (!atomic_compare_exchange_strong(&code->tiled, &none, made)) {
-        kernel_unload(code->ocl, made);
-        vy_release(made, sizeof *made);
-        made = none;
-    }
-    *out = made;
+    *out = &made->base;
     return VYRE_OK;
 }

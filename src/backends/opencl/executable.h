@@ -27,6 +27,7 @@ typedef struct vy_ocl_header {
 /* A built kernel. */
 enum { VY_OCL_IDLE_KERNELS = 8 };
 typedef struct vy_ocl_kernel {
+    vy_gpu_kernel base;
     vy_ocl_header header;
     vy_cl_program program;
     uint64_t code_bytes; /* of its text or binary */
@@ -37,15 +38,11 @@ typedef struct vy_ocl_kernel {
 } vy_ocl_kernel;
 
 typedef struct vy_ocl_executable {
-    _Atomic uint32_t references;
+    vy_gpu_executable base;
     int cancellable;
-    vy_ocl *ocl;
-    vyre_program *program; /* retained */
     vy_ocl_kernel kernel;
     vy_ocl_kernel *_Atomic tiled; /* for slices of a grid; NULL: not built yet */
     vyre_bytes tiled_object;      /* the second object of a loaded object, or empty */
-    vy_launch_facts *facts;
-    char name[VY_LIMIT_NAME + 1];
 } vy_ocl_executable;
 
 /* Optimises, legalises, emits and builds the program.
@@ -53,21 +50,20 @@ typedef struct vy_ocl_executable {
  * VYRE_LIMIT        its arrays exceed the device's local memory, or its workgroup exceeds the kernel's limit
  * VYRE_UNSUPPORTED  it requires a feature that the device lacks, or the driver rejects the code: the error has the
  *                   first lines of the build log */
-vyre_status vy_ocl_compile(vy_ocl *ocl, vyre_program *program, int cancellable, vy_ocl_executable **out,
+vyre_status vy_ocl_compile(vy_gpu *gpu, vyre_program *program, int cancellable, vy_gpu_executable **out,
                            vyre_error *error);
 /* The entry `emit` of the backend's table: the OpenCL C text that vy_ocl_compile would hand to the driver. */
 vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
                         vyre_error *error);
 /* Builds an object's binary; the caller treats a failure as a cache miss. */
-vyre_status vy_ocl_load(vy_ocl *ocl, vyre_program *program, int cancellable, vyre_span object, vy_ocl_executable **out,
+vyre_status vy_ocl_load(vy_gpu *gpu, vyre_program *program, int cancellable, vyre_span object, vy_gpu_executable **out,
                         vyre_error *error);
 /* The object for the cache. */
-vyre_status vy_ocl_serialize(vy_ocl_executable *code, vyre_bytes *out, vyre_error *error);
-vy_ocl_executable *vy_ocl_executable_retain(vy_ocl_executable *code);
-void vy_ocl_executable_release(vy_ocl_executable *code);
+vyre_status vy_ocl_serialize(vy_gpu_executable *code, vyre_bytes *out, vyre_error *error);
+void vy_ocl_executable_destroy(vy_gpu_executable *code);
 
 /* The kernel for slices of a grid (split/grid_tile.h), built on the first call. */
-vyre_status vy_ocl_executable_tiled(vy_ocl_executable *code, vy_ocl_kernel **out, vyre_error *error);
+vyre_status vy_ocl_executable_tiled(vy_ocl_executable *code, vy_gpu_kernel **out, vyre_error *error);
 
 /* Acquires a kernel object for one launch; no other thread sets its arguments. Release it after enqueueing the
  * launch. */

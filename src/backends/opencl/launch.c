@@ -1,29 +1,24 @@
-/* Launches: slots, arguments, control blocks, waiting, and grids in slices (launch.h). */
+/* Slots: queues, control blocks, arguments, and the limits of a launch (launch.h). */
 #include "backends/opencl/launch.h"
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/dispatch.h"
-#include "split/grid_tile.h"
-
-#include <inttypes.h>
-#include <time.h>
 
 /* ---- slots ---- */
 
 enum { IDLE_SLOTS = 16 };
 
-static void forget_times(vy_ocl *ocl, vy_ocl_slot *slot) {
-    vy_cl_event events[] = {slot->first, slot->last};
-    for (int i = 0; i < 2; i++)
+static void forget_events(vy_ocl *ocl, vy_ocl_slot *slot) {
+    vy_cl_event events[] = {slot->first, slot->last, slot->marker};
+    for (int i = 0; i < 3; i++)
         if (events[i])
             ocl->api.event_release(events[i]);
-    slot->first = slot->last = NULL;
+    slot->first = slot->last = slot->marker = NULL;
 }
 
 static void free_slot(vy_ocl *ocl, vy_ocl_slot *slot) {
     vy_cl_queue queues[] = {slot->plain, slot->timed};
-    forget_times(ocl, slot);
+    forget_events(ocl, slot);
     if (slot->staging) {
         vy_cl_queue queue = slot->plain ? slot->plain : slot->timed;
         ocl->api.enqueue_unmap(queue, slot->staging_memory, slot->staging, 0, NULL, NULL);
@@ -40,15 +35,8 @@ static void free_slot(vy_ocl *ocl, vy_ocl_slot *slot) {
 }
 
 void vy_ocl_slots_free(vy_ocl *ocl) {
-    pthread_mutex_lock(&ocl->lock);
-    vy_ocl_slot *slot = ocl->idle, *next;
-    ocl->idle = NULL;
-    ocl->idle_count = 0;
-    pthread_mutex_unlock(&ocl->lock);
-    for (; slot; slot = next) {
-        next = slot->next;
-        free_slot(ocl, slot);
-    }
+    for (vy_gpu_slot *slot; (slot = vy_gpu_slot_pop(&ocl->base));)
+        free_slot(ocl, (vy_ocl_slot *)slot);
 }
 
 static vyre_status make_queue(vy_ocl *ocl, vy_ocl_slot *slot, int is_timed, vyre_error *error) {
@@ -62,20 +50,17 @@ static vyre_status make_queue(vy_ocl *ocl, vy_ocl_slot *slot, int is_timed, vyre
     return vy_ocl_check(ocl, result, "making a command queue", error);
 }
 
-vyre_status vy_ocl_slot_acquire(vy_ocl *ocl, int is_timed, vy_ocl_slot **out, vyre_error *error) {
+vyre_status vy_ocl_slot_acquire(vy_gpu *gpu, int is_timed, vy_gpu_slot **out, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)vy_gpu_slot_pop(gpu);
     vyre_status status = VYRE_OK;
-    pthread_mutex_lock(&ocl->lock);
-    vy_ocl_slot *slot = ocl->idle;
-    if (slot) {
-        ocl->idle = slot->next;
-        ocl->idle_count--;
-    }
-    pthread_mutex_unlock(&ocl->lock);
     if (!slot) {
         slot = vy_allocate_zero(sizeof *slot);
         if (!slot)
             return vy_fail_memory(error, "starting a dispatch");
+        slot->base.gpu = gpu;
         status = vy_ocl_area_make(ocl, sizeof(vy_launch_control), "making a control block", &slot->control, error);
+        slot->base.taken = slot->control.host ? (vy_launch_control *)(void *)slot->control.host : &slot->mirror;
     }
     if (status == VYRE_OK)
         status = make_queue(ocl, slot, is_timed, error);
@@ -83,26 +68,20 @@ vyre_status vy_ocl_slot_acquire(vy_ocl *ocl, int is_timed, vy_ocl_slot **out, vy
         free_slot(ocl, slot);
         return status;
     }
-    slot->next = NULL;
-    *out = slot;
+    *out = &slot->base;
     return VYRE_OK;
 }
 
-void vy_ocl_slot_release(vy_ocl *ocl, vy_ocl_slot *slot, int is_broken) {
-    forget_times(ocl, slot);
-    pthread_mutex_lock(&ocl->lock);
-    int is_kept = !is_broken && ocl->idle_count < IDLE_SLOTS;
-    if (is_kept) {
-        slot->next = ocl->idle;
-        ocl->idle = slot;
-        ocl->idle_count++;
-    }
-    pthread_mutex_unlock(&ocl->lock);
-    if (!is_kept) {
-        if (is_broken)
-            ocl->api.finish(slot->queue);
+void vy_ocl_slot_release(vy_gpu_slot *base, int is_broken) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
+    forget_events(ocl, slot);
+    if (is_broken)
+        ocl->api.finish(slot->queue);
+    while (slot->direct_count)
+        vy_ocl_area_free(ocl, &slot->direct[--slot->direct_count]);
+    if (is_broken || !vy_gpu_slot_push(base, IDLE_SLOTS))
         free_slot(ocl, slot);
-    }
 }
 
 vyre_status vy_ocl_slot_reserve(vy_ocl *ocl, vy_ocl_slot *slot, uint64_t size, vyre_error *error) {
@@ -122,13 +101,13 @@ vyre_status vy_ocl_slot_stage(vy_ocl *ocl, vy_ocl_slot *slot, vyre_error *error)
         return VYRE_OK;
     if (!slot->staging_memory) {
         slot->staging_memory = ocl->api.memory_create(
-            ocl->context, VY_CL_MEMORY_READ_WRITE | VY_CL_MEMORY_ALLOCATE_HOST, VY_OCL_SMALL, NULL, &result);
+            ocl->context, VY_CL_MEMORY_READ_WRITE | VY_CL_MEMORY_ALLOCATE_HOST, VY_GPU_SMALL, NULL, &result);
         if (result != VY_CL_OK) {
             slot->staging_memory = NULL;
             return vy_ocl_failed(ocl, result, "allocating staging memory", error);
         }
     }
-    slot->staging = ocl->api.enqueue_map(slot->queue, slot->staging_memory, 1, VY_CL_MAP_READ_WRITE, 0, VY_OCL_SMALL, 0,
+    slot->staging = ocl->api.enqueue_map(slot->queue, slot->staging_memory, 1, VY_CL_MAP_READ_WRITE, 0, VY_GPU_SMALL, 0,
                                          NULL, NULL, &result);
     if (result != VY_CL_OK)
         slot->staging = NULL;
@@ -136,8 +115,6 @@ vyre_status vy_ocl_slot_stage(vy_ocl *ocl, vy_ocl_slot *slot, vyre_error *error)
 }
 
 /* ---- the control block ---- */
-
-static const vy_launch_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
 
 /* The number of polls in the remaining time at the rate of the shortest loop. An invocation that has polled this often
  * has reached the deadline. */
@@ -150,32 +127,40 @@ static uint32_t poll_budget(const vy_ocl *ocl, uint64_t deadline_ns) {
     return polls < UINT32_MAX ? (uint32_t)polls : UINT32_MAX;
 }
 
-vyre_status vy_ocl_control_prepare(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_kernel *kernel, uint64_t deadline_ns,
+vyre_status vy_ocl_control_prepare(vy_gpu_slot *base, const vy_gpu_kernel *kernel, const vyre_launch *launch,
                                    vyre_error *error) {
-    if (!vy_ocl_needs_control(kernel))
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
+    if (!kernel->writes_control)
         return VYRE_OK;
-    slot->given = clean;
-    slot->given.poll_budget = kernel->header.polls ? poll_budget(ocl, deadline_ns) : 0;
+    slot->given = vy_gpu_control_clean;
+    slot->given.poll_budget = kernel->polls ? poll_budget(ocl, launch->deadline_ns) : 0;
     if (slot->control.host) {
-        memcpy(slot->control.host, &slot->given, sizeof clean);
+        memcpy(slot->control.host, &slot->given, sizeof slot->given);
         return VYRE_OK;
     }
-    return vy_ocl_check(
-        ocl, ocl->api.enqueue_write(slot->queue, slot->control.memory, 0, 0, sizeof clean, &slot->given, 0, NULL, NULL),
-        "copying a control block", error);
+    return vy_ocl_check(ocl,
+                        ocl->api.enqueue_write(slot->queue, slot->control.memory, 0, 0, sizeof slot->given,
+                                               &slot->given, 0, NULL, NULL),
+                        "copying a control block", error);
 }
 
-vyre_status vy_ocl_control_fetch(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_kernel *kernel, vyre_error *error) {
-    if (!vy_ocl_needs_control(kernel) || slot->control.host)
+vyre_status vy_ocl_control_fetch(vy_gpu_slot *base, const vy_gpu_kernel *kernel, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
+    if (!kernel->writes_control || slot->control.host)
         return VYRE_OK;
-    return vy_ocl_check(
-        ocl, ocl->api.enqueue_read(slot->queue, slot->control.memory, 0, 0, sizeof clean, &slot->taken, 0, NULL, NULL),
-        "reading a control block", error);
+    return vy_ocl_check(ocl,
+                        ocl->api.enqueue_read(slot->queue, slot->control.memory, 0, 0, sizeof slot->mirror,
+                                              &slot->mirror, 0, NULL, NULL),
+                        "reading a control block", error);
 }
 
-vyre_status vy_ocl_signal_stop(vy_ocl *ocl, vy_ocl_slot *slot, vyre_error *error) {
+vyre_status vy_ocl_signal_stop(vy_gpu_slot *base, vyre_error *error) {
     static const uint32_t stop = 1;
     const size_t offset = offsetof(vy_launch_control, cancel);
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
     if (slot->control.host && ocl->findings.signal == VY_OCL_SIGNAL_MEMORY) {
         __atomic_store_n((uint32_t *)(void *)(slot->control.host + offset), 1, __ATOMIC_SEQ_CST);
         return VYRE_OK;
@@ -189,30 +174,43 @@ vyre_status vy_ocl_signal_stop(vy_ocl *ocl, vy_ocl_slot *slot, vyre_error *error
     return vy_ocl_check(ocl, result, "telling a kernel to end", error);
 }
 
+void vy_ocl_signal_wait(vy_gpu_slot *slot) {
+    vy_ocl *ocl = (vy_ocl *)slot->gpu;
+    if (ocl->signal_queue)
+        ocl->api.finish(ocl->signal_queue);
+}
+
 /* ---- launching ---- */
 
+/* The params of a slice follow those of the program. */
 static uint32_t pack_values(const vy_ocl_executable *code, const vy_ocl_kernel *kernel, const vyre_launch *launch,
-                            const vy_ocl_place *places, uint8_t *bytes) {
+                            const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint8_t *bytes) {
     const vy_launch_values *values = &kernel->header.values;
+    vyre_scalar hidden[VY_GRID_TILE_PARAMS];
+    if (tile)
+        vy_grid_tile_params(tile, hidden);
     for (uint32_t i = 0; i < values->buffers; i++) {
-        uint64_t before = places[i].offset / code->facts->buffers[i].element_bytes;
+        uint64_t before = buffers->addresses[i] / code->base.facts->buffers[i].element_bytes;
         uint32_t count = (uint32_t)launch->elements[i];
         memcpy(bytes + 8 * (size_t)i, &before, sizeof before);
         memcpy(bytes + values->counts + 4 * (size_t)i, &count, sizeof count);
     }
-    for (uint32_t i = 0; i < values->params; i++) /* little-endian: a u32 is its lower half */
-        memcpy(bytes + values->param_at[i], &launch->params[i].bits, values->is_wide[i] ? 8 : 4);
+    for (uint32_t i = 0; i < values->params; i++) { /* little-endian: a u32 is its lower half */
+        const vyre_scalar *param =
+            i < launch->param_count ? &launch->params[i] : &hidden[i - (uint32_t)launch->param_count];
+        memcpy(bytes + values->param_at[i], &param->bits, values->is_wide[i] ? 8 : 4);
+    }
     return values->bytes;
 }
 
 static int32_t set_arguments(vy_ocl *ocl, const vy_ocl_slot *slot, const vy_ocl_executable *code,
                              const vy_ocl_kernel *kernel, vy_cl_kernel object, const vyre_launch *launch,
-                             const vy_ocl_place *places) {
+                             const vy_grid_tiles *tile, const vy_gpu_buffers *buffers) {
     alignas(8) uint8_t bytes[VY_OCL_VALUE_BYTES];
     const vy_ocl_header *header = &kernel->header;
     int32_t result = VY_CL_OK;
-    for (uint32_t i = 0; i < code->facts->buffer_count && result == VY_CL_OK; i++) {
-        vy_cl_memory memory = places[i].memory ? places[i].memory : slot->control.memory; /* a placeholder */
+    for (uint32_t i = 0; i < code->base.buffer_count && result == VY_CL_OK; i++) {
+        vy_cl_memory memory = buffers->memories[i] ? buffers->memories[i] : slot->control.memory; /* a placeholder */
         result = ocl->api.set_argument(object, i, sizeof memory, &memory);
     }
     if (result == VY_CL_OK && header->tables_argument != VY_NONE)
@@ -220,27 +218,32 @@ static int32_t set_arguments(vy_ocl *ocl, const vy_ocl_slot *slot, const vy_ocl_
                                        &kernel->tables.memory);
     if (result == VY_CL_OK && header->values_argument != VY_NONE)
         result = ocl->api.set_argument(object, header->values_argument,
-                                       pack_values(code, kernel, launch, places, bytes), bytes);
+                                       pack_values(code, kernel, launch, tile, buffers, bytes), bytes);
     if (result == VY_CL_OK && header->control_argument != VY_NONE)
         result =
             ocl->api.set_argument(object, header->control_argument, sizeof slot->control.memory, &slot->control.memory);
     return result;
 }
 
-vyre_status vy_ocl_launch(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_executable *code, vy_ocl_kernel *kernel,
-                          const vyre_launch *launch, const vy_ocl_place *places, vyre_error *error) {
+vyre_status vy_ocl_launch(vy_gpu_slot *base, vy_gpu_executable *code, vy_gpu_kernel *chosen, const vyre_launch *launch,
+                          const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint32_t ticket,
+                          vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
+    vy_ocl_kernel *kernel = (vy_ocl_kernel *)chosen;
     const uint32_t *block = kernel->header.block;
     int is_timed = slot->queue == slot->timed;
     size_t local[3], global[3];
     vy_cl_event event = NULL;
     vy_cl_kernel object;
+    (void)ticket;
     vyre_status status = vy_ocl_kernel_take(ocl, kernel, &object, error);
     if (status != VYRE_OK)
         return status;
     for (int d = 0; d < 3; d++)
         local[d] = block[d], global[d] = (size_t)launch->groups[d] * block[d];
     uint32_t dimensions = global[2] > 1 || local[2] > 1 ? 3 : global[1] > 1 || local[1] > 1 ? 2 : 1;
-    int32_t result = set_arguments(ocl, slot, code, kernel, object, launch, places);
+    int32_t result = set_arguments(ocl, slot, (vy_ocl_executable *)code, kernel, object, launch, tile, buffers);
     if (result == VY_CL_OK)
         result = ocl->api.enqueue_kernel(slot->queue, object, dimensions, NULL, global, local, 0, NULL,
                                          is_timed ? &event : NULL);
@@ -256,7 +259,10 @@ vyre_status vy_ocl_launch(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_executabl
     return VYRE_OK;
 }
 
-vyre_status vy_ocl_read_time(vy_ocl *ocl, vy_ocl_slot *slot, uint64_t *nanoseconds, vyre_error *error) {
+/* From the start of the first kernel to the end of the last. */
+vyre_status vy_ocl_time_read(vy_gpu_slot *base, uint64_t *nanoseconds, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
     uint64_t start = 0, end = 0;
     vy_cl_event last = slot->last ? slot->last : slot->first;
     *nanoseconds = 0;
@@ -271,182 +277,61 @@ vyre_status vy_ocl_read_time(vy_ocl *ocl, vy_ocl_slot *slot, uint64_t *nanosecon
 
 /* ---- waiting ---- */
 
-/* The wait spins for SPIN_NS, then sleeps PAUSE_NS between checks; a stop request can be that much late. */
-#define SPIN_NS UINT64_C(100000)
-enum { PAUSE_NS = 20000 };
-
-static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
-    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) || (deadline_ns && vy_clock_now() > deadline_ns);
+vyre_status vy_ocl_finish(vy_gpu_slot *slot, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)slot->gpu;
+    return vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)), "running a kernel", error);
 }
 
-static vyre_status finish(vy_ocl *ocl, vy_ocl_slot *slot, vyre_error *error) {
-    return vy_ocl_check(ocl, ocl->api.finish(slot->queue), "running a kernel", error);
-}
-
-/* Waits until the event has completed or failed. */
-static vyre_status watch(vy_ocl *ocl, vy_ocl_slot *slot, vy_cl_event event, uint64_t deadline_ns,
-                         const uint32_t *cancel, vyre_error *error) {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t since = vy_clock_now(), signalled_ns = 0;
-    vyre_status status = VYRE_OK;
-    for (;;) {
-        int32_t state = VY_CL_COMPLETE;
-        vyre_status asked = vy_ocl_check(
-            ocl, ocl->api.event_info(event, VY_CL_EVENT_STATUS, sizeof state, &state, NULL), "running a kernel", error);
-        if (asked != VYRE_OK)
-            return asked;
-        if (state <= VY_CL_COMPLETE)
-            break;
-        uint64_t now = vy_clock_now();
-        if (status == VYRE_OK && now - signalled_ns >= VY_OCL_SIGNAL_RETRY_NS && is_over(deadline_ns, cancel)) {
-            signalled_ns = now;
-            status = vy_ocl_signal_stop(ocl, slot, error);
-        }
-        if (now - since > SPIN_NS)
-            nanosleep(&pause, NULL);
+/* The first query enqueues a marker. Once its event has completed or failed, finish returns the result. */
+vyre_status vy_ocl_query(vy_gpu_slot *base, int *is_done, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)base->gpu;
+    vy_ocl_slot *slot = (vy_ocl_slot *)base;
+    int32_t state = VY_CL_COMPLETE, result = VY_CL_OK;
+    *is_done = 0;
+    if (!slot->marker) {
+        result = ocl->api.enqueue_marker(slot->queue, 0, NULL, &slot->marker);
+        if (result == VY_CL_OK)
+            result = ocl->api.flush(slot->queue);
+        else
+            slot->marker = NULL;
     }
-    return status;
+    if (result == VY_CL_OK)
+        result = ocl->api.event_info(slot->marker, VY_CL_EVENT_STATUS, sizeof state, &state, NULL);
+    if (result != VY_CL_OK || state > VY_CL_COMPLETE)
+        return vy_ocl_check(ocl, result, "running a kernel", error);
+    ocl->api.event_release(slot->marker);
+    slot->marker = NULL;
+    *is_done = 1;
+    return vy_ocl_finish(base, error);
 }
 
-vyre_status vy_ocl_wait(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_kernel *kernel, uint64_t deadline_ns,
-                        const uint32_t *cancel, vyre_error *error) {
-    vy_cl_event event;
-    if (!kernel || !kernel->header.polls || (!deadline_ns && !cancel) || ocl->findings.signal == VY_OCL_SIGNAL_SLICES)
-        return finish(ocl, slot, error);
-    int32_t result = ocl->api.enqueue_marker(slot->queue, 0, NULL, &event);
-    vyre_status status = vy_ocl_check(ocl, result, "running a kernel", error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_ocl_check(ocl, ocl->api.flush(slot->queue), "running a kernel", error);
-    if (status == VYRE_OK)
-        status = watch(ocl, slot, event, deadline_ns, cancel, error);
-    ocl->api.event_release(event);
-    return status == VYRE_OK ? finish(ocl, slot, error) : status;
-}
-
-void vy_ocl_abort(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_kernel *kernel) {
-    static const uint32_t at_once = 1;
-    vyre_error ignored;
-    if (kernel)
-        vy_ocl_wait(ocl, slot, kernel, 0, &at_once, &ignored);
-    ocl->api.finish(slot->queue);
-}
-
-static const vy_launch_control *taken_of(const vy_ocl_slot *slot) {
-    return slot->control.host ? (const vy_launch_control *)(const void *)slot->control.host : &slot->taken;
-}
-
-vyre_status vy_ocl_decode_result(const vy_ocl_slot *slot, const vy_ocl_kernel *kernel, const char *name,
-                                 int was_cancelled, vyre_trap *trap, vyre_error *error) {
-    const vy_launch_control *taken = taken_of(slot);
-    if (!vy_ocl_needs_control(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
-        return VYRE_OK;
-    if (taken->stopped)
-        return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
-                             : vy_fail(error, VYRE_TIMEOUT, NULL,
-                                       "`%s` was still running at its deadline, and was stopped", name);
-    if (trap)
-        *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
-    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
-                   taken->trap_invocation, taken->trap_code);
-}
-
-/* ---- slices ----
- *
- * Slices use a separate kernel (split/grid_tile.h) and run sequentially. Before each slice the deadline and the
- * caller's cancellation word are checked. */
+/* ---- limits ---- */
 
 /* SLICE_PER_UNIT: workgroups per compute unit in a slice of a cancellable grid. GROUPS_X, GROUPS_YZ: the largest grid,
  * in x and in y and z, that all GPU drivers accept. */
 enum { SLICE_PER_UNIT = 64, GROUPS_YZ = 65535, GROUPS_X = INT32_MAX };
 
-static int has_large_grid(const vy_ocl *ocl, const uint32_t groups[3]) {
-    return ocl->info.device_class == VYRE_DEVICE_GPU &&
-           (groups[0] > GROUPS_X || groups[1] > GROUPS_YZ || groups[2] > GROUPS_YZ);
-}
-
-int vy_ocl_needs_slices(const vy_ocl_executable *code, const vyre_launch *launch) {
-    const vy_ocl *ocl = code->ocl;
-    int is_stoppable = code->kernel.header.polls && (launch->deadline_ns || launch->cancel);
-    return has_large_grid(ocl, launch->groups) || (is_stoppable && ocl->findings.signal == VY_OCL_SIGNAL_SLICES);
-}
-
-/* Advances to the next slice, x fastest; 0 after the last one. */
-static int next_slice(vy_grid_tiles *piece, const uint32_t step[3]) {
-    for (int d = 0; d < 3; d++) {
-        piece->base[d] += piece->size[d];
-        uint32_t left = piece->whole[d] - piece->base[d];
-        piece->size[d] = left < step[d] ? left : step[d];
-        if (left)
-            return 1;
-        piece->base[d] = 0;
-        piece->size[d] = piece->whole[d] < step[d] ? piece->whole[d] : step[d];
-    }
-    return 0;
-}
-
-static void choose_step(const vy_ocl *ocl, const uint32_t groups[3], int is_stoppable, uint32_t step[3]) {
+int vy_ocl_needs_slices(const vy_gpu_executable *base, const vyre_launch *launch, uint32_t step[3]) {
+    const vy_ocl *ocl = (const vy_ocl *)base->gpu;
+    const vy_gpu_kernel *kernel = &((const vy_ocl_executable *)base)->kernel.base;
+    const uint32_t *groups = launch->groups;
+    int is_stoppable = kernel->polls && (launch->deadline_ns || launch->cancel) && !ocl->base.can_signal;
+    int is_large = ocl->info.device_class == VYRE_DEVICE_GPU &&
+                   (groups[0] > GROUPS_X || groups[1] > GROUPS_YZ || groups[2] > GROUPS_YZ);
     uint64_t most = is_stoppable ? (uint64_t)SLICE_PER_UNIT * (ocl->info.compute_units + 1) : UINT64_MAX;
-    for (int d = 0; d < 3; d++) {
+    for (int d = 0; step && d < 3; d++) {
         uint64_t limit = d ? GROUPS_YZ : GROUPS_X;
         uint64_t size = groups[d] < limit ? groups[d] : limit;
         step[d] = (uint32_t)(size < most ? size : most);
         most = most / step[d] ? most / step[d] : 1;
     }
+    return is_large || is_stoppable;
 }
 
-static vyre_status launch_slice(vy_ocl *ocl, vy_ocl_slot *slot, const vy_ocl_executable *code, vy_ocl_kernel *kernel,
-                                const vyre_launch *launch, const vy_ocl_place *places, vyre_error *error) {
-    vyre_status status = vy_ocl_control_prepare(ocl, slot, kernel, launch->deadline_ns, error);
-    if (status == VYRE_OK)
-        status = vy_ocl_launch(ocl, slot, code, kernel, launch, places, error);
-    if (status == VYRE_OK)
-        status = vy_ocl_control_fetch(ocl, slot, kernel, error);
-    return status == VYRE_OK ? vy_ocl_wait(ocl, slot, kernel, launch->deadline_ns, launch->cancel, error) : status;
-}
-
-vyre_status vy_ocl_launch_slices(vy_ocl_slot *slot, vy_ocl_executable *code, const vyre_launch *launch,
-                                 const vy_ocl_place *places, vy_ocl_kernel **kernel, vyre_error *error) {
-    vy_ocl *ocl = code->ocl;
-    vyre_scalar params[VY_LIMIT_PARAMS];
-    vy_launch_control whole = clean;
-    const uint32_t *size;
-    uint32_t step[3];
-    vyre_launch part = *launch;
-    int is_stoppable = code->kernel.header.polls && (launch->deadline_ns || launch->cancel) &&
-                       ocl->findings.signal == VY_OCL_SIGNAL_SLICES;
-    vy_grid_tiles piece = vy_grid_tiles_start(launch->groups, UINT32_MAX);
-    choose_step(ocl, launch->groups, is_stoppable, step);
-    memcpy(piece.size, step, sizeof step);
-    vyre_status status = vy_ocl_executable_tiled(code, kernel, error);
-    if (status != VYRE_OK)
-        return status;
-    size = (*kernel)->header.block;
-    memcpy(params, launch->params, launch->param_count * sizeof *params);
-    part.params = params;
-    part.param_count = launch->param_count + VY_GRID_TILE_PARAMS;
-    do {
-        if (is_stoppable && is_over(launch->deadline_ns, launch->cancel)) {
-            whole.stopped = 1;
-            break;
-        }
-        vy_grid_tile_params(&piece, params + launch->param_count);
-        memcpy(part.groups, piece.size, sizeof part.groups);
-        status = launch_slice(ocl, slot, code, *kernel, &part, places, error);
-        if (status != VYRE_OK)
-            return status;
-        const vy_launch_control *taken = taken_of(slot);
-        if (!vy_ocl_needs_control(*kernel))
-            continue;
-        whole.stopped |= taken->stopped;
-        if (taken->trap_invocation == UINT64_MAX)
-            continue;
-        uint64_t number = vy_grid_tile_invocation(&piece, size[0] * size[1] * size[2], taken->trap_invocation);
-        if (number < whole.trap_invocation)
-            whole.trap_invocation = number, whole.trap_code = taken->trap_code;
-    } while (!whole.stopped && next_slice(&piece, step));
-    if (slot->control.host)
-        memcpy(slot->control.host, &whole, sizeof whole);
-    slot->taken = whole;
-    return VYRE_OK;
+vyre_status vy_ocl_choose_kernel(vy_gpu_executable *base, const vyre_launch *launch, int is_sliced, vy_gpu_kernel **out,
+                                 vyre_error *error) {
+    vy_ocl_executable *code = (vy_ocl_executable *)base;
+    (void)launch;
+    *out = &code->kernel.base;
+    return is_sliced ? vy_ocl_executable_tiled(code, out, error) : (vyre_status)VYRE_OK;
 }

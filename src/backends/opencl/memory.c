@@ -82,7 +82,7 @@ static uint64_t piece_size(uint64_t size) {
 
 /* Allocates a free piece, if a slab of this piece size has one. */
 static int take_piece(vy_ocl *ocl, uint64_t piece, vy_ocl_block *block) {
-    pthread_mutex_lock(&ocl->lock);
+    pthread_mutex_lock(&ocl->base.lock);
     vy_ocl_slab *slab = ocl->slabs;
     while (slab && (slab->piece != piece || slab->used == UINT64_MAX))
         slab = slab->next;
@@ -92,7 +92,7 @@ static int take_piece(vy_ocl *ocl, uint64_t piece, vy_ocl_block *block) {
         block->slab = slab;
         block->offset = (uint64_t)index * piece;
     }
-    pthread_mutex_unlock(&ocl->lock);
+    pthread_mutex_unlock(&ocl->base.lock);
     return slab != NULL;
 }
 
@@ -112,17 +112,17 @@ static vyre_status allocate_piece(vy_ocl *ocl, uint64_t size, vy_ocl_block *bloc
     slab->used = 1;
     block->slab = slab;
     block->offset = 0;
-    pthread_mutex_lock(&ocl->lock);
+    pthread_mutex_lock(&ocl->base.lock);
     slab->next = ocl->slabs;
     ocl->slabs = slab;
-    pthread_mutex_unlock(&ocl->lock);
+    pthread_mutex_unlock(&ocl->base.lock);
     return VYRE_OK;
 }
 
 /* Frees the piece; frees the slab too if no piece of it is in use. */
 static void free_piece(vy_ocl *ocl, vy_ocl_block *block) {
     vy_ocl_slab *slab = block->slab, *unused = NULL;
-    pthread_mutex_lock(&ocl->lock);
+    pthread_mutex_lock(&ocl->base.lock);
     slab->used &= ~(UINT64_C(1) << block->offset / slab->piece);
     for (vy_ocl_slab **link = &ocl->slabs; !slab->used && *link; link = &(*link)->next)
         if (*link == slab) {
@@ -130,7 +130,7 @@ static void free_piece(vy_ocl *ocl, vy_ocl_block *block) {
             unused = slab;
             break;
         }
-    pthread_mutex_unlock(&ocl->lock);
+    pthread_mutex_unlock(&ocl->base.lock);
     if (unused) {
         vy_ocl_area_free(ocl, &unused->area);
         vy_release(unused, sizeof *unused);
@@ -139,59 +139,49 @@ static void free_piece(vy_ocl *ocl, vy_ocl_block *block) {
 
 /* ---- blocks ---- */
 
-static void list_block(vy_ocl *ocl, vy_ocl_block *block) {
-    pthread_mutex_lock(&ocl->lock);
-    block->next = ocl->blocks;
-    if (block->next)
-        block->next->previous = block;
-    ocl->blocks = block;
-    pthread_mutex_unlock(&ocl->lock);
-}
-
 static void free_memory(vy_ocl *ocl, vy_ocl_block *block) {
-    if (block->is_gone)
+    if (block->base.is_gone)
         return;
     if (block->slab)
         free_piece(ocl, block);
     vy_ocl_area_free(ocl, &block->area);
     block->slab = NULL;
-    block->is_gone = 1;
+    block->base.is_gone = 1;
 }
 
 void vy_ocl_blocks_invalidate(vy_ocl *ocl) {
-    for (vy_ocl_block *block = ocl->blocks; block; block = block->next)
-        free_memory(ocl, block);
+    for (vy_gpu_block *block = ocl->base.blocks; block; block = block->next)
+        free_memory(ocl, (vy_ocl_block *)block);
 }
 
 void vy_ocl_blocks_free(vy_ocl *ocl) {
-    vy_ocl_block *next;
-    for (vy_ocl_block *block = ocl->blocks; block; block = next) {
-        next = block->next;
+    while (ocl->base.blocks) {
+        vy_ocl_block *block = (vy_ocl_block *)ocl->base.blocks;
+        vy_gpu_block_unlink(&ocl->base, &block->base);
         free_memory(ocl, block);
         vy_release(block, sizeof *block);
     }
-    ocl->blocks = NULL;
 }
 
 static vyre_status clear_block(vy_ocl *ocl, vy_ocl_block *block, vyre_error *error) {
     static const uint32_t zeros[4];
     vy_ocl_area *area = vy_ocl_block_area(block);
-    vy_ocl_slot *slot;
+    vy_gpu_slot *slot;
     if (area->host) {
-        memset(area->host + block->offset, 0, (size_t)block->size);
+        memset(area->host + block->offset, 0, (size_t)block->base.size);
         return VYRE_OK;
     }
-    vyre_status status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
+    vyre_status status = vy_ocl_slot_acquire(&ocl->base, 0, &slot, error);
     if (status != VYRE_OK)
         return status;
-    const size_t size = (size_t)((block->size + sizeof zeros - 1) / sizeof zeros * sizeof zeros);
+    const size_t size = (size_t)((block->base.size + sizeof zeros - 1) / sizeof zeros * sizeof zeros);
     status = vy_ocl_check(ocl,
-                          ocl->api.enqueue_fill(slot->queue, area->memory, zeros, sizeof zeros, (size_t)block->offset,
-                                                size, 0, NULL, NULL),
+                          ocl->api.enqueue_fill(vy_ocl_queue(slot), area->memory, zeros, sizeof zeros,
+                                                (size_t)block->offset, size, 0, NULL, NULL),
                           "clearing a resident buffer", error);
     if (status == VYRE_OK)
-        status = vy_ocl_check(ocl, ocl->api.finish(slot->queue), "clearing a resident buffer", error);
-    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
+        status = vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)), "clearing a resident buffer", error);
+    vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
 
@@ -203,7 +193,7 @@ vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native
     vy_ocl_block *block = vy_allocate_zero(sizeof *block);
     if (!block)
         return vy_fail_memory(error, "allocating a resident buffer");
-    block->size = size;
+    block->base.size = size;
     status = size <= PIECE_MAX ? allocate_piece(ocl, size, block, error)
                                : vy_ocl_area_make(ocl, size, "allocating a resident buffer", &block->area, error);
     if (status != VYRE_OK) {
@@ -216,7 +206,7 @@ vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native
         vy_release(block, sizeof *block);
         return status;
     }
-    list_block(ocl, block);
+    vy_gpu_block_link(&ocl->base, &block->base);
     *native = (uintptr_t)block;
     return VYRE_OK;
 }
@@ -225,80 +215,60 @@ vyre_status vy_ocl_resident_free(void *self, uint64_t native, vyre_error *error)
     vy_ocl *ocl = self;
     vy_ocl_block *block = vy_ocl_block_of(native);
     (void)error;
-    pthread_mutex_lock(&ocl->lock);
-    *(block->previous ? &block->previous->next : &ocl->blocks) = block->next;
-    if (block->next)
-        block->next->previous = block->previous;
-    pthread_mutex_unlock(&ocl->lock);
+    vy_gpu_block_unlink(&ocl->base, &block->base);
     free_memory(ocl, block);
     vy_release(block, sizeof *block);
     return VYRE_OK;
 }
 
-/* ---- transfers ---- */
+/* ---- transfers: either all blocks are in host memory or none is ---- */
 
-static int32_t enqueue_transfer(vy_ocl *ocl, vy_ocl_slot *slot, const vyre_transfer *t, int is_upload) {
+static vyre_status move(vy_ocl *ocl, vy_gpu_slot *slot, const vyre_transfer *t, int is_upload, vyre_error *error) {
     vy_ocl_block *block = vy_ocl_block_of(t->resident.id);
-    vy_cl_memory memory = vy_ocl_block_area(block)->memory;
-    size_t offset = (size_t)(block->offset + t->offset), size = (size_t)t->size;
-    return is_upload ? ocl->api.enqueue_write(slot->queue, memory, 0, offset, size, t->host, 0, NULL, NULL)
-                     : ocl->api.enqueue_read(slot->queue, memory, 0, offset, size, t->host, 0, NULL, NULL);
+    const vy_ocl_area *area = vy_ocl_block_area(block);
+    const size_t offset = (size_t)(block->offset + t->offset), size = (size_t)t->size;
+    if (!size)
+        return VYRE_OK;
+    if (area->host) {
+        memcpy(is_upload ? area->host + offset : t->host, is_upload ? t->host : area->host + offset, size);
+        return VYRE_OK;
+    }
+    return is_upload ? vy_ocl_check(ocl,
+                                    ocl->api.enqueue_write(vy_ocl_queue(slot), area->memory, 0, offset, size, t->host,
+                                                           0, NULL, NULL),
+                                    "copying to the device", error)
+                     : vy_ocl_check(ocl,
+                                    ocl->api.enqueue_read(vy_ocl_queue(slot), area->memory, 0, offset, size, t->host, 0,
+                                                          NULL, NULL),
+                                    "copying from the device", error);
 }
 
-static vyre_status transfer_on_device(vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
-                                      vyre_error *error) {
-    const char *doing = is_upload ? "copying to the device" : "copying from the device";
-    vy_ocl_slot *slot;
-    vyre_status status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
+vyre_status vy_ocl_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
+                            vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)gpu;
+    vy_gpu_slot *slot = NULL;
+    int has_slot = !ocl->findings.shares_memory && count;
+    vyre_status status = has_slot ? vy_ocl_slot_acquire(gpu, 0, &slot, error) : (vyre_status)VYRE_OK;
     if (status != VYRE_OK)
         return status;
     for (size_t i = 0; i < count && status == VYRE_OK; i++)
-        if (transfers[i].size)
-            status = vy_ocl_check(ocl, enqueue_transfer(ocl, slot, &transfers[i], is_upload), doing, error);
-    if (status == VYRE_OK)
-        status = vy_ocl_check(ocl, ocl->api.finish(slot->queue), doing, error);
-    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
+        status = move(ocl, slot, &transfers[i], is_upload, error);
+    if (has_slot && status == VYRE_OK)
+        status = vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)),
+                              is_upload ? "copying to the device" : "copying from the device", error);
+    if (has_slot)
+        vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
 
-/* Either all blocks are in host memory or none is. */
-static vyre_status transfer(vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
-                            vyre_error *error) {
-    vyre_status status = vy_ocl_enter(ocl, error);
-    if (status != VYRE_OK || !count)
-        return status;
-    if (!ocl->findings.shares_memory)
-        return transfer_on_device(ocl, transfers, count, is_upload, error);
-    for (size_t i = 0; i < count; i++) {
-        vy_ocl_block *block = vy_ocl_block_of(transfers[i].resident.id);
-        uint8_t *bytes = vy_ocl_block_area(block)->host + block->offset + transfers[i].offset;
-        if (transfers[i].size && is_upload)
-            memcpy(bytes, transfers[i].host, (size_t)transfers[i].size);
-        else if (transfers[i].size)
-            memcpy(transfers[i].host, bytes, (size_t)transfers[i].size);
+vyre_status vy_ocl_read_ranges(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)slot->gpu;
+    vyre_status status = ocl->findings.shares_memory ? vy_ocl_finish(slot, error) : (vyre_status)VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        const vyre_transfer one = {readbacks[i].resident, readbacks[i].offset, readbacks[i].size, readbacks[i].host};
+        status = move(ocl, slot, &one, 0, error);
     }
-    return VYRE_OK;
-}
-
-vyre_status vy_ocl_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
-                                   vyre_error *error) {
-    const vyre_transfer one = {{0, native}, offset, size, (void *)(uintptr_t)data};
-    return transfer(self, &one, 1, 1, error);
-}
-
-vyre_status vy_ocl_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
-                                     vyre_error *error) {
-    const vyre_transfer one = {{0, native}, offset, size, data};
-    return transfer(self, &one, 1, 0, error);
-}
-
-vyre_status vy_ocl_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error) {
-    return transfer(self, transfers, count, 1, error);
-}
-
-vyre_status vy_ocl_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
-                                           vyre_error *error) {
-    return transfer(self, transfers, count, 0, error);
+    return status == VYRE_OK && !ocl->findings.shares_memory ? vy_ocl_finish(slot, error) : status;
 }
 
 /* ---- foreign memory ---- */
@@ -327,13 +297,13 @@ vyre_status vy_ocl_resident_wrap(void *self, const vyre_memory_location *place, 
     vy_ocl_block *block = vy_allocate_zero(sizeof *block);
     if (!block)
         return vy_fail_memory(error, "wrapping foreign memory");
-    block->size = size;
+    block->base.size = size;
     status = vy_ocl_area_wrap(ocl, VY_CL_MEMORY_READ_WRITE, host, size, "wrapping foreign memory", &block->area, error);
     if (status != VYRE_OK) {
         vy_release(block, sizeof *block);
         return status;
     }
-    list_block(ocl, block);
+    vy_gpu_block_link(&ocl->base, &block->base);
     *native = (uintptr_t)block;
     return VYRE_OK;
 }

@@ -9,7 +9,7 @@
 
 #include "backends/opencl/opencl.h"
 
-enum { VY_OCL_ALIGNMENT = 256 }; /* of areas, of pieces, and of buffers in an arena */
+enum { VY_OCL_ALIGNMENT = VY_GPU_ALIGNMENT }; /* of areas and of pieces */
 
 typedef struct vy_ocl_area {
     vy_cl_memory memory; /* NULL: none */
@@ -25,14 +25,12 @@ typedef struct vy_ocl_slab {
     uint64_t piece, used; /* bytes per piece; one bit per piece in use */
 } vy_ocl_slab;
 
-struct vy_ocl_block {
-    vy_ocl_block *previous, *next;
+typedef struct vy_ocl_block {
+    vy_gpu_block base;
     vy_ocl_area area;  /* empty if the block is a piece of a slab */
     vy_ocl_slab *slab; /* or NULL */
     uint64_t offset;   /* in the slab's area */
-    uint64_t size;
-    int is_gone; /* its memory was released when the device was lost */
-};
+} vy_ocl_block;
 
 /* Allocates memory without clearing it. Frees the idle slots and retries before it fails.
  *
@@ -56,15 +54,14 @@ void vy_ocl_blocks_invalidate(vy_ocl *ocl);
 /* Frees all blocks, after their memory was released. */
 void vy_ocl_blocks_free(vy_ocl *ocl);
 
+/* Calls of src/backends/gpu. */
+vyre_status vy_ocl_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
+                            vyre_error *error);
+vyre_status vy_ocl_read_ranges(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error);
+
 /* Entries of the backend's table. */
 vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
 vyre_status vy_ocl_resident_free(void *self, uint64_t native, vyre_error *error);
-vyre_status vy_ocl_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
-                                   vyre_error *error);
-vyre_status vy_ocl_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
-                                     vyre_error *error);
-vyre_status vy_ocl_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
-vyre_status vy_ocl_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
 vyre_status vy_ocl_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                  vyre_error *error);
 vyre_status vy_ocl_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);

@@ -7,10 +7,10 @@
  *                      shared by host and kernels, how to stop a running kernel
  *   memory.c           device memory, resident buffers and their transfers
  *   executable.c       compiling, objects for the disk cache, executables and their kernels
- *   launch.c           arguments, control blocks, queues, waiting, stopping, launches in slices
- *   submission.c       one dispatch: bind, upload, launch, wait, read back
- *   pending.c          asynchronous dispatches, and the thread that enforces their deadlines
- *   pipeline.c         the function table of pipelines; sequences and batches
+ *   launch.c           slots: queues, control blocks, arguments, stopping
+ *   submission.c       the copies and the end of a dispatch; the calls that src/backends/gpu makes
+ *
+ * All else of a dispatch is in src/backends/gpu.
  *
  * The OpenCL driver's functions are thread-safe, with one exception: only one thread at a time may set the arguments of
  * a kernel object. Each launch therefore uses a separate kernel object. No lock is held during a call of the driver,
@@ -18,16 +18,11 @@
 #ifndef VY_BACKENDS_OPENCL_OPENCL_H
 #define VY_BACKENDS_OPENCL_OPENCL_H
 
+#include "backends/gpu/gpu.h"
 #include "backends/opencl/dynamic_symbols.h"
 #include "base/memory.h"
 #include "emit/opencl/opencl.h"
 #include "vyre/backend.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-
-typedef struct vy_ocl_slot vy_ocl_slot;
-typedef struct vy_ocl_block vy_ocl_block;
 
 /* How the host stops a running kernel (probe.c). */
 typedef enum vy_ocl_signal {
@@ -64,30 +59,15 @@ typedef struct vy_ocl_device_info {
 } vy_ocl_device_info;
 
 typedef struct vy_ocl {
+    vy_gpu base;
     vy_ocl_dynamic_symbols api;
     vy_cl_context context;
     vy_cl_queue signal_queue; /* for VY_OCL_SIGNAL_QUEUE */
-    _Atomic int loss;         /* the result that lost the device; 0: none */
     vy_ocl_device_info info;
     vy_ocl_findings findings;
-    vy_opencl_device target; /* the emitter's description of the device; the probe sets `exact` */
-    uint64_t promised;       /* operations that the driver claims are exact; the numerics probe tests them */
+    vy_opencl_device target; /* the emitter's description of the device; `exact` is in the base */
     uint32_t ordinal, direct_bytes;
-    _Atomic int is_probed;
-    pthread_mutex_t probing; /* held while the probe of the numerics runs; guards target.exact until is_probed */
-    _Atomic uint64_t pipelines, code_bytes;
-    pthread_mutex_t lock; /* guards the fields that follow */
-    vy_ocl_slot *idle;
-    unsigned idle_count;
-    vy_ocl_block *blocks; /* resident buffers */
-    struct vy_ocl_slab *slabs;
-    struct vy_ocl_watch {
-        pthread_mutex_t lock; /* guards the rest */
-        pthread_cond_t changed;
-        struct vy_ocl_pending *first; /* those with a deadline */
-        pthread_t thread;
-        int is_running, is_ending;
-    } watch;
+    struct vy_ocl_slab *slabs; /* guarded by the base's lock */
 } vy_ocl;
 
 /* For builtin.c. */
@@ -113,7 +93,8 @@ static inline vyre_status vy_ocl_check(vy_ocl *ocl, int32_t result, const char *
 /* Sets the error of a call on a device that was lost earlier. */
 vyre_status vy_ocl_fail_lost(vy_ocl *ocl, vyre_error *error);
 static inline vyre_status vy_ocl_enter(vy_ocl *ocl, vyre_error *error) {
-    return atomic_load_explicit(&ocl->loss, memory_order_relaxed) ? vy_ocl_fail_lost(ocl, error) : (vyre_status)VYRE_OK;
+    return atomic_load_explicit(&ocl->base.loss, memory_order_relaxed) ? vy_ocl_fail_lost(ocl, error)
+                                                                       : (vyre_status)VYRE_OK;
 }
 
 /* ---- probe.c ---- */
@@ -121,11 +102,9 @@ static inline vyre_status vy_ocl_enter(vy_ocl *ocl, vyre_error *error) {
 /* Fills `findings` from the caches of this process or of the disk, or by a probe that runs for about 0.1 s. With
  * VYRE_OPENCL_PROBE=0 no probe runs, and the minimum is assumed. */
 vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error);
-/* The entry of the backend's table. */
-void vy_ocl_numerics(void *self, vyre_numerics_profile *profile);
-/* Runs the numerics probe unless its result is cached. Called before the first compilation. */
-vyre_status vy_ocl_numerics_confirm(vy_ocl *ocl, vyre_error *error);
-/* For tests: discards the probe results that this process caches. */
-void vy_ocl_probe_forget(void);
+
+/* ---- submission.c ---- */
+
+extern const vy_gpu_calls vy_ocl_calls;
 
 #endif

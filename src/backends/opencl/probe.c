@@ -1,82 +1,12 @@
 /* Device probes: they measure properties that the driver does not report, or may report wrongly (opencl.h). The results
  * are cached in the process and on disk, by device, driver and library version. */
 #include "backends/opencl/executable.h"
-#include "backends/opencl/launch.h"
 #include "backends/opencl/opencl.h"
-#include "backends/opencl/submission.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/cache_disk.h"
-#include "driver/numerics_probe.h"
 
-#include <stdio.h>
 #include <time.h>
-
-/* ---- cached results ---- */
-
-enum { KEPT = 32, KEPT_BYTES = 16 };
-
-static struct {
-    pthread_mutex_t lock;
-    struct {
-        vy_cache_key key;
-        uint8_t bytes[KEPT_BYTES];
-    } items[KEPT];
-    unsigned count;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void vy_ocl_probe_forget(void) {
-    pthread_mutex_lock(&kept.lock);
-    kept.count = 0;
-    pthread_mutex_unlock(&kept.lock);
-}
-
-static void make_key(const vy_ocl *ocl, const char *what, uint64_t how, vy_cache_key *out) {
-    char text[640];
-    int length = snprintf(text, sizeof text, "%s %llx of %s", what, (unsigned long long)how, ocl->info.identity);
-    const vy_cache_parts parts = {.backend = "opencl", .identity = {text, (size_t)length}};
-    vy_cache_key_make(&parts, out);
-}
-
-static void keep_in_process(const vy_cache_key *key, const void *value, size_t size) {
-    pthread_mutex_lock(&kept.lock);
-    if (kept.count < KEPT) {
-        kept.items[kept.count].key = *key;
-        memcpy(kept.items[kept.count++].bytes, value, size);
-    }
-    pthread_mutex_unlock(&kept.lock);
-}
-
-static int load(const vy_cache_key *key, void *value, size_t size) {
-    vyre_bytes stored = VYRE_BYTES_INIT;
-    int is_there = 0;
-    pthread_mutex_lock(&kept.lock);
-    for (unsigned i = 0; i < kept.count && !is_there; i++)
-        if (memcmp(&kept.items[i].key, key, sizeof *key) == 0) {
-            memcpy(value, kept.items[i].bytes, size);
-            is_there = 1;
-        }
-    pthread_mutex_unlock(&kept.lock);
-    if (is_there)
-        return 1;
-    if (vy_disk_cache_load(key, &stored) == VYRE_OK && stored.size == size) {
-        memcpy(value, stored.data, size);
-        keep_in_process(key, value, size);
-        is_there = 1;
-    }
-    vyre_bytes_free(&stored);
-    return is_there;
-}
-
-static void store(const vy_cache_key *key, const char *label, const void *value, size_t size) {
-    keep_in_process(key, value, size);
-    vy_disk_cache_store(key, label, (vyre_span){value, size});
-}
-
-static int is_enabled(void) {
-    return vy_env_flag("VYRE_OPENCL_PROBE", 1);
-}
 
 /* ---- memory and signals ----
  *
@@ -299,12 +229,10 @@ vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error) {
     int may_share = ocl->info.is_unified && vy_env_flag("VYRE_OPENCL_SHARED", 1);
     vy_ocl_findings found = {.signal = VY_OCL_SIGNAL_SLICES, .poll_ps = POLL_PS};
     probe p = {.ocl = ocl, .error = error};
-    vy_cache_key key;
-    make_key(ocl, "findings 2", (uint64_t)may_share, &key);
-    if (!is_enabled() || load(&key, &ocl->findings, sizeof ocl->findings)) {
-        ocl->findings = is_enabled() ? ocl->findings : found;
+    const char *what = may_share ? "findings 3 shared" : "findings 3";
+    ocl->findings = found;
+    if (!ocl->base.has_probe || vy_gpu_probe_load(&ocl->base, what, &ocl->findings, sizeof found))
         return VYRE_OK;
-    }
     vyre_status status = make_probe(&p);
     if (status == VYRE_OK && may_share)
         status = probe_host_memory(&p, &found);
@@ -314,74 +242,6 @@ vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     ocl->findings = found;
-    store(&key, "opencl:findings", &found, sizeof found);
+    vy_gpu_probe_store(&ocl->base, what, "opencl:findings", &found, sizeof found);
     return VYRE_OK;
-}
-
-/* ---- numerics ---- */
-
-static vyre_status run_program(void *user, const vyre_launch *launch, const vyre_span *inputs, vyre_outputs *outputs,
-                               vyre_error *error) {
-    vy_ocl_executable *code;
-    vyre_status status = vy_ocl_compile(user, launch->program, 0, &code, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_ocl_submission_run(code, launch, inputs, NULL, outputs, NULL, error);
-    vy_ocl_executable_release(code);
-    return status;
-}
-
-static void numerics_key(const vy_ocl *ocl, vy_cache_key *out) {
-    make_key(ocl, "numerics 1", ocl->promised, out);
-}
-
-/* The caller holds ocl->probing. */
-static int load_numerics(vy_ocl *ocl) {
-    vy_cache_key key;
-    uint64_t exact;
-    numerics_key(ocl, &key);
-    if (!load(&key, &exact, sizeof exact))
-        return 0;
-    ocl->target.exact = exact & ocl->promised;
-    atomic_store_explicit(&ocl->is_probed, 1, memory_order_release);
-    return 1;
-}
-
-/* Legalises the test programs as if every promised operation were exact, so that an inexact one yields a wrong
- * result. */
-static vyre_status run_all(vy_ocl *ocl, vyre_error *error) {
-    vy_cache_key key;
-    uint64_t wrong, assumed = ocl->target.exact;
-    numerics_key(ocl, &key);
-    ocl->target.exact = ocl->promised;
-    vyre_status status = vy_numerics_probe_run(ocl->promised, run_program, ocl, &wrong, error);
-    if (status != VYRE_OK) {
-        ocl->target.exact = assumed;
-        return status;
-    }
-    ocl->target.exact = ocl->promised & ~wrong;
-    store(&key, "opencl:numerics", &ocl->target.exact, sizeof ocl->target.exact);
-    atomic_store_explicit(&ocl->is_probed, 1, memory_order_release);
-    return VYRE_OK;
-}
-
-vyre_status vy_ocl_numerics_confirm(vy_ocl *ocl, vyre_error *error) {
-    if (atomic_load_explicit(&ocl->is_probed, memory_order_acquire) || !is_enabled())
-        return VYRE_OK;
-    pthread_mutex_lock(&ocl->probing);
-    vyre_status status =
-        atomic_load(&ocl->is_probed) || load_numerics(ocl) ? (vyre_status)VYRE_OK : run_all(ocl, error);
-    pthread_mutex_unlock(&ocl->probing);
-    return status;
-}
-
-/* Called when the backend is acquired: reads the cached result and runs no kernel. */
-void vy_ocl_numerics(void *self, vyre_numerics_profile *profile) {
-    vy_ocl *ocl = self;
-    pthread_mutex_lock(&ocl->probing);
-    if (!atomic_load(&ocl->is_probed) && is_enabled())
-        load_numerics(ocl);
-    profile->exact = ocl->target.exact;
-    profile->cases = atomic_load(&ocl->is_probed) ? VY_NUMERICS_PROBE_OPERANDS : 0;
-    pthread_mutex_unlock(&ocl->probing);
 }

@@ -45,14 +45,14 @@ static void a_warm_start_compiles_nothing_with(const char *variable) {
     vyre_cache_stats before, after;
     vyre_program *program = conform_parse(text, NULL, 0, NULL);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
-    vy_ocl_probe_forget();
+    vy_gpu_probe_forget();
     if (variable)
         setenv(variable, "0", 1);
     conform_open(&c, "opencl"); /* what probes find is part of the key */
     conform_close(&c);
     for (int round = 0; round < 3; round++) {
         vyre_cache_forbid_compile(0);
-        vy_ocl_probe_forget(); /* as in another process */
+        vy_gpu_probe_forget(); /* as in another process */
         texts = 0;
         vyre_cache_get_stats(&before);
         vyre_cache_forbid_compile(round > 0);

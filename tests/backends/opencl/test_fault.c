@@ -183,7 +183,7 @@ static vyre_status go_stored(course *c, vyre_error *error) {
 /* Nothing is known of the device: probes run. One that fails is run again by who compiles next: that is the same call
  * here, and nobody need be told. */
 static vyre_status go_with_probe(course *c, vyre_error *error) {
-    vy_ocl_probe_forget();
+    vy_gpu_probe_forget();
     vyre_status status = vyre_acquire("opencl", &c->backend, error);
     return status == VYRE_OK ? vyre_compile(c->backend, c->s->plain, NULL, &c->plain, error) : status;
 }

@@ -249,7 +249,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     vyre_program *program = vyre_module_program(module, 0);
     for (int what = 0; what < 17; what++) {
         vyre_error error = VYRE_ERROR_INIT;
-        vy_ocl_executable *code;
+        vy_gpu_executable *code;
         start_object(program, &object);
         vy_ocl_header *header = &object.header;
         vyre_span bytes = {&object, sizeof object};
@@ -305,7 +305,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
         case 16: /* facts that are none */
             break;
         }
-        vyre_status status = vy_ocl_load(&ocl, program, 0, bytes, &code, &error);
+        vyre_status status = vy_ocl_load(&ocl.base, program, 0, bytes, &code, &error);
         if (status != (what == 2 || what == 3 || what == 16 ? VYRE_UNSUPPORTED : VYRE_CORRUPT))
             fail_msg("object %d gives %s: %s", what, vyre_status_name(status), error.message);
         assert_null(code);
