@@ -3,18 +3,18 @@
  *
  *   dynamic_symbols.c     the driver's library, loaded at run time, and the statuses of its results
  *   device.c              probe, constructor, identity, capabilities; device properties; device loss and recovery
- *   numerics.c            probe of the operations that the device computes exactly
  *   memory.c              device memory: pool, resident buffers, interoperability with other libraries
  *   stream_slot.c         stream slots: a stream and all other resources of one dispatch in flight
  *   transfer.c            host-device transfers: staging, parallel copies, zero-copy buffers
  *   executable.c          compiling, the disk cache of auxiliary kernels, executables
  *   launch.c              params, control blocks, cooperative launches, indirect grids, the device clock
- *   submission.c          one dispatch: bound, uploaded, launched, awaited, read back; the fast path
+ *   submission.c          the copies of a dispatch; the fast path; the calls that src/backends/gpu makes
  *   pipelined_dispatch.c  a large dispatch in pieces whose copies and kernels overlap
- *   pending.c             asynchronous dispatches, their eager readback, and the event watcher
+ *   eager_readback.c      asynchronous dispatches whose outputs are read back before they are requested
  *   graph.c               CUDA graphs and batched launches
- *   pipeline.c            the function table of pipelines; sequences and batches
  *   nvtx.c                ranges for profilers
+ *
+ * All else of a dispatch is in src/backends/gpu.
  *
  * Every entry starts with vy_cuda_enter, which makes the context current on the thread, and ends with vy_cuda_leave. A
  * function whose comment has the word "Inside" must be called between the two. No lock is held during a driver call,
@@ -24,18 +24,12 @@
 
 #include "backends/cuda/dynamic_symbols.h"
 #include "backends/cuda/nvtx.h"
-#include "base/memory.h"
-#include "vyre/backend.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
+#include "backends/gpu/gpu.h"
 
 typedef struct vy_cuda_stream_slot vy_cuda_stream_slot;
-typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_executable vy_cuda_executable;
 typedef struct vy_cuda_graph vy_cuda_graph;
 typedef struct vy_cuda_pending_store vy_cuda_pending_store;
-typedef struct vy_cuda_submission vy_cuda_submission;
 
 /* Graphs not in use, most recently used first, and shapes that were seen without a graph (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
@@ -75,51 +69,26 @@ typedef struct vy_cuda_external_stream {
     vy_cu_event theirs, all;
 } vy_cuda_external_stream;
 
-/* An event that the event watcher polls (pending.h); part of the object whose owner is notified. */
-typedef struct vy_cuda_watched_event {
-    struct vy_cuda_watched_event *next;
-    vy_cu_event event; /* NULL: it is done */
-    void (*done)(void *user);
-    void *user;
-} vy_cuda_watched_event;
-
-typedef struct vy_cuda_event_watcher {
-    pthread_mutex_t lock; /* guards the fields below */
-    pthread_cond_t changed;
-    vy_cuda_watched_event *first;
-    vy_cuda_watched_event *notified; /* whose `done` is being called; only compared, never dereferenced */
-    pthread_t thread;
-    int is_running, is_ending;
-} vy_cuda_event_watcher;
-
 typedef struct vy_cuda {
+    vy_gpu base; /* its lock guards the lists below, too */
     vy_cuda_dynamic_symbols api;
     vy_cu_context context; /* from here to device_info: read by every dispatch */
     vy_cuda_nvtx nvtx;
-    _Atomic int loss;                       /* the driver's result that reported the loss; 0 = none */
     vy_cuda_stream_slot *_Atomic last_used; /* the stream_slot used last, or NULL; serves most dispatches */
     vy_cuda_external_stream join;
     vy_cuda_device_info device_info;
+    char identity[192]; /* of device and driver, for cache keys */
     int device;
     uint32_t ordinal;
-    _Atomic uint64_t exact;          /* operations that the device computes exactly */
-    _Atomic int is_probed;           /* the probe has confirmed `exact` */
     _Atomic int64_t clock_offset;    /* launch.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet measured */
     vy_cu_module _Atomic clock;      /* NULL: not yet loaded */
     vy_cu_pool pool;                 /* NULL: plain allocations */
     vy_cu_stream signal;             /* stream for signals to running kernels */
-    vy_cuda_event_watcher watch;
-    _Atomic uint64_t pipelines, code_bytes; /* number of pipelines; total size of their objects */
-    vy_buffer_recycler hoard;               /* host memory of large outputs */
-    pthread_mutex_t lock;                   /* guards the fields below */
-    vy_cuda_stream_slot *idle;
-    unsigned idle_count;
-    vy_cuda_block *blocks; /* resident buffers */
+    vy_buffer_recycler hoard;        /* host memory of large outputs */
     vy_cuda_graphs graphs;
     vy_cuda_pending_store *pending_stores; /* kernels to be stored (executable.h) */
     unsigned pending_store_count;
-    pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
 
 /* For builtin.c. */
@@ -149,7 +118,7 @@ void vy_cuda_enter_for_release(vy_cuda *cuda, int *was_pushed);
 static inline vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error) {
     vy_cu_context current = NULL;
     *was_pushed = 0;
-    if (atomic_load_explicit(&cuda->loss, memory_order_relaxed))
+    if (atomic_load_explicit(&cuda->base.loss, memory_order_relaxed))
         return vy_cuda_fail_lost(cuda, error);
     int result = cuda->api.context_current(&current);
     return result == VY_CU_OK && current == cuda->context
@@ -182,12 +151,8 @@ void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_de
 const char *const *vy_cuda_device_info_ops(const vy_cuda_device_info *device_info, size_t *count);
 uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, vyre_capability capability);
 
-/* Probe of the numerics: which operations the device computes exactly. PTX promises some (emit/ptx/ptx.h); a probe
- * confirms them once for each kind of device and driver. */
-/* The entry of the backend's table. */
-void vy_cuda_numerics(void *self, vyre_numerics_profile *profile);
-/* Runs the probe unless it has run before; called before anything is compiled. Inside or outside. With
- * VYRE_CUDA_PROBE=0 the guarantees of PTX are used without a probe. */
-vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error);
+/* ---- submission.c ---- */
+
+extern const vy_gpu_calls vy_cuda_calls;
 
 #endif

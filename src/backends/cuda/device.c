@@ -5,7 +5,6 @@
 #include "backends/cuda/graph.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/pending.h"
 #include "backends/cuda/stream_slot.h"
 #include "backends/cuda/transfer.h"
 #include "base/file.h"
@@ -271,17 +270,12 @@ void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_de
 vyre_status vy_cuda_failed(vy_cuda *cuda, int result, const char *doing, vyre_error *error) {
     int none = 0;
     if (vy_cuda_is_loss(result))
-        atomic_compare_exchange_strong(&cuda->loss, &none, result);
+        atomic_compare_exchange_strong(&cuda->base.loss, &none, result);
     return vy_cuda_fail_result(&cuda->api, result, doing, error);
 }
 
 vyre_status vy_cuda_fail_lost(vy_cuda *cuda, vyre_error *error) {
-    return vy_cuda_fail_result(&cuda->api, atomic_load(&cuda->loss), "the device was lost before", error);
-}
-
-/* Entries of the backend's table. */
-static int device_lost(void *self) {
-    return atomic_load(&((vy_cuda *)self)->loss) != 0;
+    return vy_cuda_fail_result(&cuda->api, atomic_load(&cuda->base.loss), "the device was lost before", error);
 }
 
 /* ---- entering ---- */
@@ -391,7 +385,7 @@ static vyre_status smoke_test(vy_cuda *cuda, vyre_error *error) {
                           "trying the device", error);
         if (status == VYRE_OK)
             status = vy_cuda_stream_slot_wait(cuda, stream_slot, "trying the device", error);
-        stream_slot->is_control_clean = 0;
+        stream_slot->base.is_control_clean = 0;
         vy_cuda_stream_slot_release(cuda, stream_slot);
     }
     vy_cuda_leave(cuda, was_pushed);
@@ -400,10 +394,10 @@ static vyre_status smoke_test(vy_cuda *cuda, vyre_error *error) {
 
 static vyre_status try_recover(void *self, vyre_error *error) {
     vy_cuda *cuda = self;
-    int loss = atomic_load(&cuda->loss);
+    int loss = atomic_load(&cuda->base.loss);
     vyre_error why;
     release_device(cuda);
-    atomic_store(&cuda->loss, 0);
+    atomic_store(&cuda->base.loss, 0);
     vyre_status status = device_start(cuda, &why);
     if (status == VYRE_OK)
         status = smoke_test(cuda, &why);
@@ -412,26 +406,16 @@ static vyre_status try_recover(void *self, vyre_error *error) {
         return VYRE_OK;
     }
     if (status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY) { /* a later attempt may succeed */
-        atomic_store(&cuda->loss, loss);
+        atomic_store(&cuda->base.loss, loss);
         *error = why;
         return status;
     }
-    atomic_store(&cuda->loss, loss);
+    atomic_store(&cuda->base.loss, loss);
     return vy_fail(error, VYRE_UNSUPPORTED, "restart the process: the driver gives it no new context",
                    "the device does not come back (%.300s)", why.message);
 }
 
 /* ---- the backend's table ---- */
-
-static const char *id(void *self) {
-    (void)self;
-    return "cuda";
-}
-
-static const char *version(void *self) {
-    (void)self;
-    return vyre_version();
-}
 
 static const char *const *supported_ops(void *self, size_t *count) {
     return vy_cuda_device_info_ops(&((vy_cuda *)self)->device_info, count);
@@ -450,13 +434,11 @@ static void device_profile(void *self, vyre_device_profile *profile) {
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     vy_cuda *cuda = self;
     char text[384];
-    vyre_status status = vy_cuda_numerics_confirm(cuda, error);
+    vyre_status status = vy_gpu_numerics_confirm(self, error);
     if (status != VYRE_OK)
         return status;
-    int length =
-        snprintf(text, sizeof text, "cuda format %d device %s sm_%" PRIu32 " driver %d exact %016" PRIx64 " early %d",
-                 VY_CUDA_FORMAT, cuda->device_info.name, cuda->device_info.architecture,
-                 cuda->device_info.driver_version, atomic_load(&cuda->exact), cuda->device_info.has_dependent_launch);
+    int length = snprintf(text, sizeof text, "cuda format %d %s exact %016" PRIx64 " early %d", VY_CUDA_FORMAT,
+                          cuda->identity, atomic_load(&cuda->base.exact), cuda->device_info.has_dependent_launch);
     status = vyre_bytes_resize(out, (size_t)length, error);
     if (status == VYRE_OK)
         memcpy(out->data, text, (size_t)length);
@@ -472,22 +454,13 @@ static vyre_status shutdown(void *self, vyre_error *error) {
 
 static void destroy(void *self) {
     vy_cuda *cuda = self;
-    vy_cuda_event_watcher_end(&cuda->watch);
+    vy_gpu_watch_end(&cuda->base);
     device_end(cuda);
     vy_cuda_kernel_cache_drop(cuda);
     vy_buffer_recycler_destroy(&cuda->hoard);
-    pthread_mutex_destroy(&cuda->probing);
     vy_cuda_external_stream_destroy(&cuda->join);
-    pthread_mutex_destroy(&cuda->lock);
+    vy_gpu_end(&cuda->base);
     vy_release(cuda, sizeof *cuda);
-}
-
-/* The library owns the cache and counts its hits and misses (vyre/backend.h). */
-static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
-    vy_cuda *cuda = self;
-    out->entries = atomic_load_explicit(&cuda->pipelines, memory_order_relaxed);
-    out->bytes = atomic_load_explicit(&cuda->code_bytes, memory_order_relaxed);
-    return 1;
 }
 
 static const char *code_target(void *self) {
@@ -498,8 +471,8 @@ static const char *code_target(void *self) {
 static const vyre_backend_vtable table = {
     .struct_size = sizeof(vyre_backend_vtable),
     .abi = VYRE_BACKEND_ABI,
-    .id = id,
-    .version = version,
+    .id = vy_gpu_id,
+    .version = vy_gpu_version,
     .supported_ops = supported_ops,
     .code_target = code_target,
     .resident_allocate = vy_cuda_resident_allocate,
@@ -507,23 +480,23 @@ static const vyre_backend_vtable table = {
     .resident_wrap = vy_cuda_resident_wrap,
     .resident_location = vy_cuda_resident_location,
     .stream_join = vy_cuda_stream_join,
-    .resident_upload = vy_cuda_resident_upload,
-    .resident_download = vy_cuda_resident_download,
-    .resident_upload_batch = vy_cuda_resident_upload_batch,
-    .resident_download_batch = vy_cuda_resident_download_batch,
-    .compile = vy_cuda_pipeline_compile,
+    .resident_upload = vy_gpu_resident_upload,
+    .resident_download = vy_gpu_resident_download,
+    .resident_upload_batch = vy_gpu_resident_upload_batch,
+    .resident_download_batch = vy_gpu_resident_download_batch,
+    .compile = vy_gpu_pipeline_compile,
     .emit = vy_cuda_emit,
-    .load = vy_cuda_pipeline_load,
+    .load = vy_gpu_pipeline_load,
     .cache_identity = cache_identity,
-    .cache_snapshot = cache_snapshot,
-    .sequence = vy_cuda_sequence,
+    .cache_snapshot = vy_gpu_cache_snapshot,
+    .sequence = vy_gpu_sequence_run,
     .capability = capability,
     .device_profile = device_profile,
     .shutdown = shutdown,
-    .device_lost = device_lost,
+    .device_lost = vy_gpu_device_lost,
     .try_recover = try_recover,
     .destroy = destroy,
-    .numerics = vy_cuda_numerics,
+    .numerics = vy_gpu_numerics,
     .grid_sync_limit = vy_cuda_grid_sync_limit,
 };
 
@@ -535,9 +508,10 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     if (!cuda)
         return vy_fail_memory(error, "making the cuda backend");
     cuda->ordinal = ordinal;
-    pthread_mutex_init(&cuda->lock, NULL);
-    pthread_mutex_init(&cuda->probing, NULL);
-    vy_cuda_event_watcher_start(&cuda->watch);
+    vy_gpu_start(&cuda->base, "cuda", &vy_cuda_calls);
+    cuda->base.can_signal = cuda->base.has_deadline = 1;
+    cuda->base.has_probe = (uint8_t)vy_env_flag("VYRE_CUDA_PROBE", 1);
+    cuda->base.identity = cuda->identity;
     vy_cuda_external_stream_start(&cuda->join);
     vy_buffer_recycler_init(&cuda->hoard);
     vyre_status status = vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &cuda->api, error);
@@ -546,7 +520,10 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     if (status == VYRE_OK)
         status = vy_cuda_device_info_apply_env(&cuda->device_info, error);
     if (status == VYRE_OK) {
-        atomic_store(&cuda->exact, vy_ptx_target(cuda->device_info.architecture, 0).exact);
+        cuda->base.promised = vy_ptx_target(cuda->device_info.architecture, 0).exact;
+        atomic_store(&cuda->base.exact, cuda->base.promised);
+        snprintf(cuda->identity, sizeof cuda->identity, "device %s sm_%" PRIu32 " driver %d", cuda->device_info.name,
+                 cuda->device_info.architecture, cuda->device_info.driver_version);
         status = device_start(cuda, error);
     }
     if (status != VYRE_OK) {

@@ -214,7 +214,7 @@ static vy_cuda_lowering lowering_for(vy_cuda *cuda, int cancellable, uint32_t re
                             .has_indirect = cuda->device_info.has_indirect,
                             .has_dependent_launch = cuda->device_info.has_dependent_launch,
                             .reserved = reserved};
-    how.target.exact = atomic_load(&cuda->exact);
+    how.target.exact = atomic_load(&cuda->base.exact);
     return how;
 }
 
@@ -222,7 +222,7 @@ vyre_status vy_cuda_emit(void *self, vyre_program *program, const vyre_compile_o
                          vyre_error *error) {
     vy_cuda *cuda = self;
     vy_cuda_lowered lowered;
-    vyre_status status = vy_cuda_numerics_confirm(cuda, error);
+    vyre_status status = vy_gpu_numerics_confirm(self, error);
     if (status != VYRE_OK)
         return status;
     const vy_cuda_lowering how = lowering_for(cuda, options->cancellable, 0);
@@ -235,8 +235,10 @@ vyre_status vy_cuda_emit(void *self, vyre_program *program, const vyre_compile_o
     return VYRE_OK;
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
+vyre_status vy_cuda_compile(vy_gpu *gpu, vyre_program *program, int cancellable, vy_gpu_executable **out,
                             vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)gpu;
+    vy_cuda_executable *code = NULL;
     const vy_cuda_lowering how = lowering_for(cuda, cancellable, sizeof(vy_cuda_header));
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
@@ -251,7 +253,8 @@ vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellabl
     if (status == VYRE_OK) /* the driver's compiler cannot be interrupted */
         status = vy_deadline_check(vyre_program_name(program), "compile by the driver", error);
     if (status == VYRE_OK)
-        status = vy_cuda_executable_new(cuda, program, &object, out, error);
+        status = vy_cuda_executable_new(cuda, program, &object, &code, error);
+    *out = code ? &code->base : NULL;
     vyre_bytes_free(&object);
     return status;
 }
@@ -296,7 +299,8 @@ static vyre_status compile_link(vy_cuda *cuda, vyre_span object, vyre_bytes *out
     return status;
 }
 
-vyre_status vy_cuda_compile_binary(vy_cuda_executable *code, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_cuda_compile_binary(vy_gpu_executable *base, vyre_bytes *out, vyre_error *error) {
+    const vy_cuda_executable *code = (const vy_cuda_executable *)base;
     const vyre_span object = span_of(&code->object);
     vyre_bytes indirect = VYRE_BYTES_INIT;
     object_parts parts;
@@ -324,8 +328,7 @@ struct vy_cuda_pending_store {
 /* The object determines the kernel; the device's name and the driver's version determine its cubin. */
 static void make_key(const vy_cuda *cuda, vyre_span object, vy_cache_key *out) {
     char device[256];
-    int length = snprintf(device, sizeof device, "kernel for device %s sm_%" PRIu32 " driver %d",
-                          cuda->device_info.name, cuda->device_info.architecture, cuda->device_info.driver_version);
+    int length = snprintf(device, sizeof device, "kernel for %s", cuda->identity);
     vy_cache_parts key = {.backend = "cuda", .identity = {device, (size_t)length}};
     vy_digest(object.data, object.size, &key.program);
     vy_cache_key_make(&key, out);
@@ -368,14 +371,14 @@ static void add_pending_store(vy_cuda *cuda, const vy_cache_key *key, vyre_span 
     int is_kept = 0;
     if (vyre_bytes_resize(&text->object, object.size, NULL) == VYRE_OK) {
         memcpy(text->object.data, object.data, object.size);
-        pthread_mutex_lock(&cuda->lock);
+        pthread_mutex_lock(&cuda->base.lock);
         is_kept = cuda->pending_store_count < PENDING_STORES && !find_pending_store(cuda, key);
         if (is_kept) {
             text->next = cuda->pending_stores;
             cuda->pending_stores = text;
             cuda->pending_store_count++;
         }
-        pthread_mutex_unlock(&cuda->lock);
+        pthread_mutex_unlock(&cuda->base.lock);
     }
     if (!is_kept)
         free_pending_store(text);
@@ -391,7 +394,7 @@ vyre_status vy_cuda_kernel_cache_load(vy_cuda *cuda, vyre_span object, int must,
         if (find(cuda, &key, &header, out))
             return VYRE_OK;
     }
-    if (atomic_load(&cuda->loss))
+    if (atomic_load(&cuda->base.loss))
         return vy_cuda_fail_lost(cuda, error);
     if (!must && vy_compile_forbidden())
         return vy_fail(error, VYRE_UNSUPPORTED, "run it once with compiling allowed, or allow it",
@@ -403,11 +406,11 @@ vyre_status vy_cuda_kernel_cache_load(vy_cuda *cuda, vyre_span object, int must,
 }
 
 static vy_cuda_pending_store *detach_pending_stores(vy_cuda *cuda) {
-    pthread_mutex_lock(&cuda->lock);
+    pthread_mutex_lock(&cuda->base.lock);
     vy_cuda_pending_store *pending_stores = cuda->pending_stores;
     cuda->pending_stores = NULL;
     cuda->pending_store_count = 0;
-    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&cuda->base.lock);
     return pending_stores;
 }
 
@@ -521,6 +524,9 @@ static vyre_status kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_
                                vy_cuda_kernel *out, vyre_error *error) {
     const char *image = (const char *)object.data + sizeof out->header;
     memcpy(&out->header, object.data, sizeof out->header);
+    out->base = (vy_gpu_kernel){.reports = out->header.reports,
+                                .polls = out->header.polls,
+                                .writes_control = out->header.reports || out->header.polls || out->header.indirect};
     out->module = NULL;
     vy_cuda_param_layout(program, out);
     vyre_status status = is_cached && !is_cubin(image, out->header.image_bytes)
@@ -642,9 +648,8 @@ static void destroy(vy_cuda_executable *code) {
     free_kernel(code->cuda, code->indirect);
     if (code->kernel.module)
         kernel_unload(code->cuda, &code->kernel);
-    vy_launch_facts_free(code->facts);
+    vy_gpu_executable_end(&code->base);
     vyre_bytes_free(&code->object);
-    vyre_program_release(code->program);
     vy_release(code, sizeof *code);
 }
 
@@ -652,7 +657,7 @@ static vyre_status load_indirect(vy_cuda_executable *code, vyre_span object, vyr
     code->indirect = vy_allocate_zero(sizeof *code->indirect);
     if (!code->indirect)
         return vy_fail_memory(error, "loading compiled code");
-    vyre_status status = kernel_load(code->cuda, code->program, object, 0, code->indirect, error);
+    vyre_status status = kernel_load(code->cuda, code->base.program, object, 0, code->indirect, error);
     return status == VYRE_OK ? vy_cuda_indirect_count(code->cuda, code->indirect, error) : status;
 }
 
@@ -660,9 +665,9 @@ static vyre_status load_indirect(vy_cuda_executable *code, vyre_span object, vyr
  * batches. */
 static vyre_status load_all(vy_cuda_executable *code, vyre_span object, const object_parts *parts, vyre_error *error) {
     uint32_t together = 0;
-    vyre_status status = vy_launch_facts_load(parts->facts, code->program, &code->facts, error);
+    vyre_status status = vy_launch_facts_load(parts->facts, code->base.program, &code->base.facts, error);
     if (status == VYRE_OK)
-        status = kernel_load(code->cuda, code->program, object, 0, &code->kernel, error);
+        status = kernel_load(code->cuda, code->base.program, object, 0, &code->kernel, error);
     if (status == VYRE_OK && code->kernel.header.needs_cooperative)
         status = vy_cuda_cooperative_blocks(code->cuda, &code->kernel, &together, error);
     if (status == VYRE_OK && parts->indirect.size)
@@ -683,34 +688,41 @@ vyre_status vy_cuda_executable_new(vy_cuda *cuda, vyre_program *program, vyre_by
     vy_cuda_executable *code = vy_allocate_zero(sizeof *code);
     if (!code)
         return vy_fail_memory(error, "loading compiled code");
-    atomic_init(&code->references, 1);
+    vy_gpu_executable_start(&code->base, &cuda->base, program);
     atomic_init(&code->batched, NULL);
     code->cuda = cuda;
-    code->program = vyre_program_retain(program);
-    code->buffer_count = (uint32_t)vyre_program_buffer_count(program);
-    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
     status = load_all(code, span_of(object), &parts, error);
     if (status != VYRE_OK) {
         destroy(code);
         return status;
     }
+    code->base.code_bytes = object->size;
     code->object = *object;
     *object = (vyre_bytes)VYRE_BYTES_INIT;
     *out = code;
     return VYRE_OK;
 }
 
-vy_cuda_executable *vy_cuda_executable_retain(vy_cuda_executable *code) {
-    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
-    return code;
+vyre_status vy_cuda_load(vy_gpu *gpu, vyre_program *program, int cancellable, vyre_span binary, vy_gpu_executable **out,
+                         vyre_error *error) {
+    vy_cuda_executable *code = NULL;
+    vyre_bytes object = VYRE_BYTES_INIT;
+    (void)cancellable;
+    vyre_status status = vyre_bytes_resize(&object, binary.size, error);
+    if (status != VYRE_OK)
+        return status;
+    memcpy(object.data, binary.data, binary.size);
+    status = vy_cuda_executable_new((vy_cuda *)gpu, program, &object, &code, error);
+    vyre_bytes_free(&object);
+    *out = code ? &code->base : NULL;
+    return status;
 }
 
 /* If the context is lost, the driver has already destroyed its modules. */
-void vy_cuda_executable_release(vy_cuda_executable *code) {
+void vy_cuda_executable_destroy(vy_gpu_executable *base) {
+    vy_cuda *cuda = (vy_cuda *)base->gpu;
+    vy_cuda_executable *code = (vy_cuda_executable *)base;
     int was_pushed;
-    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
-        return;
-    vy_cuda *cuda = code->cuda;
     vy_cuda_enter_for_release(cuda, &was_pushed);
     vy_cuda_graphs_drop(cuda, code);
     destroy(code);
@@ -722,8 +734,8 @@ static vyre_status load_batched(vy_cuda_executable *code, vy_cuda_kernel *out, v
     object_parts parts;
     vyre_status status = object_check(code->cuda, span_of(&code->object), PLAIN, &header, &parts, error);
     if (status == VYRE_OK && !parts.batched.size)
-        status = vy_fail(error, VYRE_UNSUPPORTED, NULL, "`%s` cannot be launched as a batch", code->name);
-    return status == VYRE_OK ? kernel_load(code->cuda, code->program, parts.batched, 1, out, error) : status;
+        status = vy_fail(error, VYRE_UNSUPPORTED, NULL, "`%s` cannot be launched as a batch", code->base.name);
+    return status == VYRE_OK ? kernel_load(code->cuda, code->base.program, parts.batched, 1, out, error) : status;
 }
 
 /* If two threads load the kernel concurrently, the second one frees its copy. */
@@ -751,5 +763,5 @@ vyre_status vy_cuda_executable_batched(vy_cuda_executable *code, const vy_cuda_k
 vyre_status vy_cuda_executable_indirect(const vy_cuda_executable *code, const vy_cuda_kernel **out, vyre_error *error) {
     *out = code->indirect;
     return *out ? (vyre_status)VYRE_OK
-                : vy_fail(error, VYRE_UNSUPPORTED, NULL, "`%s` has no indirect grid", code->name);
+                : vy_fail(error, VYRE_UNSUPPORTED, NULL, "`%s` has no indirect grid", code->base.name);
 }

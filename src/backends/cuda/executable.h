@@ -45,6 +45,7 @@ enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + 1 + 6 };
 enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 + 16 };
 
 typedef struct vy_cuda_kernel {
+    vy_gpu_kernel base;
     vy_cu_function function; /* fields read by every launch come first */
     uint16_t control_offset, param_bytes;
     uint16_t tile_offset; /* of the params of tiled axes */
@@ -58,35 +59,30 @@ typedef struct vy_cuda_kernel {
 #define VY_CUDA_PARAM_WIDE 0x8000u
 
 struct vy_cuda_executable {
-    _Atomic uint32_t references;
-    uint32_t buffer_count;
-    vy_launch_facts *facts;
+    vy_gpu_executable base;
     vy_cuda *cuda;
-    vyre_program *program; /* retained */
     vy_cuda_kernel kernel;
     vy_cuda_kernel *_Atomic batched;     /* NULL: not loaded yet, or the object has none (graph.h) */
     vy_cuda_kernel *indirect;            /* NULL: the program has no indirect grid */
     _Atomic uint64_t rows;               /* rows that the kernel for batches would have run */
     _Atomic uint32_t cooperative_blocks; /* maximum of concurrent blocks, if it has grid barriers */
     vyre_bytes object;
-    char name[VY_LIMIT_NAME + 1];
 };
 
 static inline int vy_cuda_is_input(const vy_cuda_executable *code, uint32_t buffer) {
-    return vy_launch_is_input(code->facts, buffer);
+    return vy_launch_is_input(code->base.facts, buffer);
 }
 
 static inline int vy_cuda_is_output(const vy_cuda_executable *code, uint32_t buffer) {
-    return vy_launch_is_output(code->facts, buffer);
+    return vy_launch_is_output(code->base.facts, buffer);
 }
 
 /* Checks an object and loads it. On success the executable owns the object's bytes. Inside. Errors: those of
  * object_check. */
 vyre_status vy_cuda_executable_new(vy_cuda *cuda, vyre_program *program, vyre_bytes *object, vy_cuda_executable **out,
                                    vyre_error *error);
-vy_cuda_executable *vy_cuda_executable_retain(vy_cuda_executable *code);
-/* Unloads it with the last reference; inside or not. */
-void vy_cuda_executable_release(vy_cuda_executable *code);
+/* Unloads it; inside or not. */
+void vy_cuda_executable_destroy(vy_gpu_executable *code);
 /* The kernel for batches: loaded before, or now from the object through the kernel cache, where the driver compiles its
  * PTX on a miss. Inside.
  *
@@ -131,14 +127,17 @@ void vy_cuda_lowered_free(vy_cuda_lowered *lowered);
  *
  * VYRE_LIMIT        its arrays exceed the shared memory of the device
  * VYRE_UNSUPPORTED  the driver refuses the PTX: the error has the message of its compiler */
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
+vyre_status vy_cuda_compile(vy_gpu *gpu, vyre_program *program, int cancellable, vy_gpu_executable **out,
                             vyre_error *error);
+/* Loads an object from outside. */
+vyre_status vy_cuda_load(vy_gpu *gpu, vyre_program *program, int cancellable, vyre_span binary, vy_gpu_executable **out,
+                         vyre_error *error);
 /* Entry of the backend's table: the PTX of the plain kernel. */
 vyre_status vy_cuda_emit(void *self, vyre_program *program, const vyre_compile_options *options, vyre_bytes *out,
                          vyre_error *error);
 /* The object with its PTX replaced by cubins, except for the kernel for batches, which few pipelines need. As slow as
  * compiling. */
-vyre_status vy_cuda_compile_binary(vy_cuda_executable *code, vyre_bytes *out, vyre_error *error);
+vyre_status vy_cuda_compile_binary(vy_gpu_executable *code, vyre_bytes *out, vyre_error *error);
 
 /* ---- kernel cache ----
  *
@@ -156,39 +155,5 @@ vyre_status vy_cuda_kernel_cache_load(vy_cuda *cuda, vyre_span object, int must,
 /* Links and stores the kept PTX, if the device is not lost. Outside, while no thread is inside. */
 void vy_cuda_kernel_cache_store(vy_cuda *cuda);
 void vy_cuda_kernel_cache_drop(vy_cuda *cuda);
-
-/* ---- pipelines ----
- *
- * Programs compiled or loaded once, and all forms of dispatch: single, batched, sequences of several pipelines. */
-
-/* The object that `self` of a native pipeline points to. */
-typedef struct vy_cuda_pipeline {
-    vy_cuda *cuda;
-    vy_cuda_executable *code;
-} vy_cuda_pipeline;
-
-/* Entries of the backend's table. */
-vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vyre_compile_options *options,
-                                     vyre_native_pipeline *out, vyre_error *error);
-vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_compile_options *options,
-                                  vyre_span binary, vyre_native_pipeline *out, vyre_error *error);
-
-/* ---- sequences and batches ----
- *
- * Several launches on one stream, with one wait for all that cannot trap.
- *
- * A step that traps is the last: its trap must be seen before the next step starts. So each step that may trap is
- * waited for, and the others are not. Steps that cannot trap are launched as graphs when they are repeated
- * (graph.h). */
-
-/* The bindings of a batch: a list for each item, or rows of four. */
-typedef struct vy_cuda_batch_bindings {
-    const vyre_resource *const *each; /* or NULL, and */
-    const vyre_resource (*four)[4];
-} vy_cuda_batch_bindings;
-/* Entry of the backend's table. */
-vyre_status vy_cuda_sequence(void *self, const vyre_native_step *steps, size_t step_count,
-                             const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing, size_t *failed,
-                             vyre_error *error);
 
 #endif

@@ -9,14 +9,6 @@
 
 /* ---- graphs ---- */
 
-vy_cuda_batch_item vy_cuda_launch_list_at(const vy_cuda_launch_list *list, size_t index) {
-    if (list->code)
-        return (vy_cuda_batch_item){list->code, &list->launches[index],
-                                    list->rows.each ? list->rows.each[index] : list->rows.four[index]};
-    const vyre_native_step *step = &list->steps[index];
-    return (vy_cuda_batch_item){((vy_cuda_pipeline *)step->pipeline)->code, &step->launch, step->bindings};
-}
-
 /* ---- records ---- */
 
 /* A launch as bytes: this header, followed by the params. Records are compared as a whole, so all their bytes are
@@ -44,7 +36,7 @@ static int pack_node(const vy_cuda_batch_item *row, uint8_t *out) {
     record head = {.kernel = kernel, .size = (uint32_t)size};
     if (!can_be_node(row))
         return 0;
-    for (uint32_t i = 0; i < row->code->buffer_count; i++)
+    for (uint32_t i = 0; i < row->code->base.buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
     memset(out + sizeof head, 0, size - sizeof head); /* params are separated by padding */
     vy_cuda_pack(kernel, row->launch, NULL, addresses, 0, out + sizeof head, head.grid);
@@ -69,7 +61,7 @@ static int pack_next(packer *p, const vy_cuda_batch_item *row) {
     if (p->row.bindings == row->bindings)
         return 1;
     p->row.bindings = row->bindings;
-    for (uint32_t i = 0; i < row->code->buffer_count; i++) {
+    for (uint32_t i = 0; i < row->code->base.buffer_count; i++) {
         const vyre_resource *range = &row->bindings[i];
         if (range->kind != VYRE_RESOURCE_RESIDENT)
             return 0;
@@ -124,7 +116,7 @@ static size_t chains_of(int is_free) {
     return is_free ? VY_CUDA_GRAPH_CHAINS : 1;
 }
 
-static size_t records_size(const vy_cuda_launch_list *list, size_t from, size_t count) {
+static size_t records_size(const vy_gpu_launch_list *list, size_t from, size_t count) {
     size_t size = 0;
     for (size_t i = 0; i < count; i++)
         size += record_size(&vy_cuda_launch_list_at(list, from + i).code->kernel);
@@ -145,7 +137,7 @@ static int add_behind(vy_cuda *cuda, vy_cuda_graph *g, size_t i, size_t before, 
 
 /* Adds the nodes in chains: each launch sees the stores of the previous one in its chain. Returns a result of the
  * driver, or -1: the launches cannot form a graph, or host memory is exhausted. */
-static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
+static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_gpu_launch_list *list, size_t from) {
     uint8_t *at = g->records;
     for (size_t i = 0; i < g->room; i++) {
         vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
@@ -163,7 +155,7 @@ static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list 
     return VY_CU_OK;
 }
 
-static int fill_graph(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
+static int fill_graph(vy_cuda *cuda, vy_cuda_graph *g, const vy_gpu_launch_list *list, size_t from) {
     g->nodes = vy_allocate(g->room * sizeof *g->nodes);
     g->records = vy_allocate(g->size);
     if (!g->nodes || !g->records)
@@ -176,7 +168,7 @@ static int fill_graph(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list
 
 /* All launches are packed before the driver creates anything: otherwise one that cannot be part of a graph would waste
  * that work each time. */
-static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, uint64_t shape,
+static vy_cuda_graph *make(vy_cuda *cuda, const vy_gpu_launch_list *list, size_t from, size_t count, uint64_t shape,
                            int is_free, int *result) {
     *result = -1;
     for (size_t i = 0; i < count; i++) {
@@ -204,10 +196,10 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
-static uint64_t shape_of(const vy_cuda_launch_list *list, size_t from, size_t count, int is_free) {
+static uint64_t shape_of(const vy_gpu_launch_list *list, size_t from, size_t count, int is_free) {
     uint64_t hash = mix(is_free ? 2 : 1, count);
     if (list->code)
-        return mix(hash, (uintptr_t)&list->code->kernel);
+        return mix(hash, (uintptr_t) & ((const vy_cuda_executable *)list->code)->kernel);
     for (size_t i = 0; i < count; i++)
         hash = mix(hash, (uintptr_t)&vy_cuda_launch_list_at(list, from + i).code->kernel);
     return hash;
@@ -236,7 +228,7 @@ static vy_cuda_graph *take_matching(vy_cuda *cuda, uint64_t shape, size_t chains
     vy_cuda_graph **last = NULL, *found = NULL;
     int variants = 0;
     *is_known = 0;
-    pthread_mutex_lock(&cuda->lock);
+    pthread_mutex_lock(&cuda->base.lock);
     for (vy_cuda_graph **link = &kept->first; *link; link = &(*link)->next) {
         if ((*link)->shape != shape || (*link)->chains != chains)
             continue;
@@ -255,7 +247,7 @@ static vy_cuda_graph *take_matching(vy_cuda *cuda, uint64_t shape, size_t chains
         kept->seen[kept->seen_next] = shape;
         kept->seen_next = (kept->seen_next + 1) % VY_CUDA_SHAPES;
     }
-    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&cuda->base.lock);
     return found;
 }
 
@@ -264,7 +256,7 @@ void vy_cuda_graph_release(vy_cuda *cuda, vy_cuda_graph *graphs) {
     vy_cuda_graph *surplus = NULL;
     if (!graphs)
         return;
-    pthread_mutex_lock(&cuda->lock);
+    pthread_mutex_lock(&cuda->base.lock);
     for (vy_cuda_graph *g = graphs, *next; g; g = next) {
         next = g->next;
         g->next = kept->first;
@@ -280,7 +272,7 @@ void vy_cuda_graph_release(vy_cuda *cuda, vy_cuda_graph *graphs) {
         g->next = surplus;
         surplus = g;
     }
-    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&cuda->base.lock);
     destroy_all(cuda, surplus);
 }
 
@@ -297,7 +289,7 @@ static int names(const vy_cuda_graph *g, const vy_cuda_executable *code) {
 void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph *dropped = NULL, **link = &kept->first;
-    pthread_mutex_lock(&cuda->lock);
+    pthread_mutex_lock(&cuda->base.lock);
     while (*link) {
         if (code && !names(*link, code)) {
             link = &(*link)->next;
@@ -307,14 +299,14 @@ void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code) {
         g->next = dropped;
         dropped = g;
     }
-    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&cuda->base.lock);
     destroy_all(cuda, dropped);
 }
 
 /* ---- launching ---- */
 
 /* Updates the nodes that differ. Returns as add_nodes. */
-static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
+static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_gpu_launch_list *list, size_t from) {
     uint8_t *at = g->records, *end = at + g->size;
     packer p;
     p.row.code = NULL; /* large, so not initialised as a whole */
@@ -344,7 +336,7 @@ static int has_graphs(const vy_cuda_dynamic_symbols *api) {
 }
 
 /* Returns a cached graph updated to the launches, or a new one; NULL: none. */
-static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, int is_free,
+static vy_cuda_graph *find(vy_cuda *cuda, const vy_gpu_launch_list *list, size_t from, size_t count, int is_free,
                            int *result) {
     alignas(8) uint8_t first[RECORD_BYTES];
     vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from);
@@ -363,7 +355,7 @@ static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_launch_list *list, size_
     return NULL;
 }
 
-vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_launch_list *list, size_t from,
+vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_gpu_launch_list *list, size_t from,
                                  size_t count, int is_free, vy_cuda_graph **out, vyre_error *error) {
     int result;
     *out = NULL;
@@ -410,14 +402,14 @@ static range item_range(const table *t, uint32_t buffer, size_t row) {
     uint64_t address;
     uint32_t count;
     memcpy(&address, bytes + 8 * (size_t)buffer, sizeof address);
-    memcpy(&count, bytes + 8 * (size_t)t->code->buffer_count + 4 * (size_t)buffer, sizeof count);
-    uint64_t end = address + (uint64_t)count * t->code->facts->buffers[buffer].element_bytes;
+    memcpy(&count, bytes + 8 * (size_t)t->code->base.buffer_count + 4 * (size_t)buffer, sizeof count);
+    uint64_t end = address + (uint64_t)count * t->code->base.facts->buffers[buffer].element_bytes;
     return (range){address / GRAIN * GRAIN, (end + GRAIN - 1) / GRAIN * GRAIN};
 }
 
 /* Whether the row's ranges ascend from those before it, without overlap in written buffers. Extends the hulls. */
 static int is_ascending(table *t, size_t row) {
-    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
+    for (uint32_t i = 0; i < t->code->base.buffer_count; i++) {
         range r = item_range(t, i, row), before = row ? item_range(t, i, row - 1) : r;
         if (row && r.start < (vy_cuda_is_output(t->code, i) ? before.end : before.start))
             return 0;
@@ -445,7 +437,7 @@ static int ranges_alias(const table *t, uint32_t written, uint32_t other) {
 
 static int are_independent(const table *t) {
     const range *hulls = t->hulls;
-    uint32_t count = t->code->buffer_count;
+    uint32_t count = t->code->base.buffer_count;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; vy_cuda_is_output(t->code, i) && k < count; k++)
             if (k != i && hulls[i].start < hulls[k].end && hulls[k].start < hulls[i].end && ranges_alias(t, i, k))
@@ -462,13 +454,13 @@ static int pack_item(table *t, size_t index, const vy_cuda_batch_item *row, cons
     uint32_t grid[3];
     if (row->launch->grid_buffer)
         return 0;
-    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
+    for (uint32_t i = 0; i < t->code->base.buffer_count; i++) {
         if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
             return 0;
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
     }
     if (before && vy_cuda_launches_equal(before, row->launch)) {
-        size_t size = 8 * (size_t)t->code->buffer_count;
+        size_t size = 8 * (size_t)t->code->base.buffer_count;
         memcpy(bytes, addresses, size);
         memcpy(bytes + size, bytes - t->stride + size, t->code->kernel.param_bytes - size);
         return 1;
@@ -481,7 +473,7 @@ static int pack_item(table *t, size_t index, const vy_cuda_batch_item *row, cons
 }
 
 /* Returns whether the rows are independent. */
-static int fill_table(const vy_cuda *cuda, table *t, const vy_cuda_launch_list *list, size_t from) {
+static int fill_table(const vy_cuda *cuda, table *t, const vy_gpu_launch_list *list, size_t from) {
     const vyre_launch *before = NULL;
     for (size_t i = 0; i < t->count; i++) {
         vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
@@ -508,7 +500,7 @@ static vyre_status find_kernel(table *t, const vy_cuda_kernel **out, vyre_error 
     if (vy_cuda_executable_batched(code, out, &own) == VYRE_OK)
         return VYRE_OK;
     *out = NULL;
-    return atomic_load(&code->cuda->loss) ? vy_cuda_fail_lost(code->cuda, error) : (vyre_status)VYRE_OK;
+    return atomic_load(&code->cuda->base.loss) ? vy_cuda_fail_lost(code->cuda, error) : (vyre_status)VYRE_OK;
 }
 
 static vyre_status upload_and_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const table *t,
@@ -529,20 +521,21 @@ static vyre_status upload_and_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_
                : status;
 }
 
-static int can_be_batched(const vy_cuda *cuda, const vy_cuda_launch_list *list, size_t count) {
-    return list->code && list->code->buffer_count && count >= VY_CUDA_BATCHED_MIN &&
-           !vy_cuda_needs_control(&list->code->kernel) && count <= cuda->device_info.grid[2] &&
-           count * stride_of(&list->code->kernel) <= VY_CUDA_CHUNK;
+/* code: of all items, or NULL. */
+static int can_be_batched(const vy_cuda *cuda, const vy_cuda_executable *code, size_t count) {
+    return code && code->base.buffer_count && count >= VY_CUDA_BATCHED_MIN && !vy_cuda_needs_control(&code->kernel) &&
+           count <= cuda->device_info.grid[2] && count * stride_of(&code->kernel) <= VY_CUDA_CHUNK;
 }
 
-vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_launch_list *list,
+vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_gpu_launch_list *list,
                                    size_t from, size_t count, int *was_run, int *is_free, vyre_error *error) {
     const vy_cuda_kernel *kernel;
+    vy_cuda_executable *code = (vy_cuda_executable *)list->code;
     *was_run = *is_free = 0;
-    if (!can_be_batched(cuda, list, count))
+    if (!can_be_batched(cuda, code, count))
         return VYRE_OK;
     table t; /* large, so not initialised as a whole */
-    t.code = list->code, t.stride = stride_of(&list->code->kernel), t.count = count;
+    t.code = code, t.stride = stride_of(&code->kernel), t.count = count;
     vyre_status status =
         from ? vy_cuda_stream_slot_wait(cuda, stream_slot, "running a kernel", error) : (vyre_status)VYRE_OK;
     if (status == VYRE_OK)
@@ -558,4 +551,27 @@ vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_sl
     *was_run = 1;
     status = vy_cuda_stream_slot_reserve(cuda, stream_slot, count * t.stride, error);
     return status == VYRE_OK ? upload_and_launch(cuda, stream_slot, &t, kernel, error) : status;
+}
+
+/* ---- in sequences ---- */
+
+vyre_status vy_cuda_add_many(vy_gpu_sequence *t, size_t from, size_t count, int *was_added, vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)t->gpu;
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)t->slot;
+    vy_cuda_graph *g;
+    int is_free;
+    vyre_status status = vy_cuda_batched_launch(cuda, stream_slot, t->list, from, count, was_added, &is_free, error);
+    if (status != VYRE_OK || *was_added)
+        return status;
+    status = vy_cuda_graph_launch(cuda, stream_slot->stream, t->list, from, count, is_free, &g, error);
+    *was_added = g != NULL;
+    if (g) {
+        g->next = t->held;
+        t->held = g;
+    }
+    return status;
+}
+
+void vy_cuda_release_held(vy_gpu *gpu, void *held) {
+    vy_cuda_graph_release((vy_cuda *)gpu, held);
 }

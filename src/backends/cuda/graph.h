@@ -18,7 +18,6 @@
 enum {
     VY_CUDA_GRAPH_CHAINS = 8,     /* parallel chains, for launches that may run in any order */
     VY_CUDA_GRAPH_MIN = 4,        /* minimum number of launches for a graph */
-    VY_CUDA_GRAPH_MAX = 4096,     /* maximum per graph: longer lists use several graphs */
     VY_CUDA_GRAPHS_KEPT = 32,     /* per device */
     VY_CUDA_GRAPH_VARIANTS = 4,   /* cached graphs with the same kernels in the same order, but other params */
     VY_CUDA_GRAPH_NODES = 1 << 16 /* total of all cached graphs */
@@ -31,20 +30,15 @@ typedef struct vy_cuda_batch_item {
     const vyre_resource *bindings;
 } vy_cuda_batch_item;
 
-/* Launches in order: items of a batch, or steps. */
-typedef struct vy_cuda_launch_list {
-    vy_cuda_executable *code; /* of all launches, or NULL: steps */
-    const vyre_launch *launches;
-    vy_cuda_batch_bindings rows;
-    const vyre_native_step *steps;
-    size_t count;
-} vy_cuda_launch_list;
-vy_cuda_batch_item vy_cuda_launch_list_at(const vy_cuda_launch_list *list, size_t index);
+static inline vy_cuda_batch_item vy_cuda_launch_list_at(const vy_gpu_launch_list *list, size_t index) {
+    const vy_gpu_item item = vy_gpu_launch_list_at(list, index);
+    return (vy_cuda_batch_item){(vy_cuda_executable *)item.code, item.launch, item.bindings};
+}
 
 /* Enqueues launches [from, from + count) in the stream as one graph: one after the other, or in any order if they are
  * independent. *out is in use until the stream was waited for; then call vy_cuda_graph_release. NULL, with VYRE_OK:
  * nothing was enqueued, and the caller launches them one by one. Inside. */
-vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_launch_list *list, size_t from,
+vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_gpu_launch_list *list, size_t from,
                                  size_t count, int is_free, vy_cuda_graph **out, vyre_error *error);
 /* Graphs form a list through `next`, which belongs to the caller while they are in use. */
 struct vy_cuda_graph {
@@ -77,7 +71,11 @@ enum {
 
 /* Enqueues items [from, from + count) in the stream of the slot. *was_run 0, with VYRE_OK: nothing was enqueued.
  * *is_free: they may run in any order. Uses the slot's staging and arena until the stream was waited for. Inside. */
-vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_launch_list *list,
+vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_gpu_launch_list *list,
                                    size_t from, size_t count, int *was_run, int *is_free, vyre_error *error);
+
+/* Calls of src/backends/gpu: adds items to a sequence as one batched launch, or as a graph. */
+vyre_status vy_cuda_add_many(vy_gpu_sequence *t, size_t from, size_t count, int *was_added, vyre_error *error);
+void vy_cuda_release_held(vy_gpu *gpu, void *held);
 
 #endif

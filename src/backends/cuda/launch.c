@@ -4,12 +4,10 @@
 
 #include "backends/cuda/executable.h"
 #include "base/status.h"
-#include "driver/dispatch.h"
-#include "ir/dispatch_resolve.h"
+#include "base/thread.h"
 #include "ir/model.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 /* ---- device clock ----
  *
@@ -107,7 +105,7 @@ static vyre_status calibrate_clock(vy_cuda *cuda, vy_cuda_stream_slot *stream_sl
     vy_cu_function function = NULL;
     uint64_t best = UINT64_MAX, width;
     int64_t offset, best_offset = 0;
-    stream_slot->is_control_clean = 0;
+    stream_slot->base.is_control_clean = 0;
     vyre_status status = find_clock(cuda, &module, error);
     if (status == VYRE_OK)
         status =
@@ -157,7 +155,7 @@ uint64_t vy_cuda_grid_sync_limit(void *self, const vyre_program *program, void *
     if (!cuda->device_info.has_cooperative_launch)
         return 0;
     if (pipeline)
-        return atomic_load(&((vy_cuda_pipeline *)pipeline)->code->cooperative_blocks);
+        return atomic_load(&((vy_cuda_executable *)((vy_gpu_pipeline *)pipeline)->code)->cooperative_blocks);
     uint64_t each = cuda->device_info.threads_per_multiprocessor / threads_of(cuda, program);
     return cuda->device_info.multiprocessors * (each ? each : 1);
 }
@@ -223,9 +221,9 @@ static vyre_status place_words(vy_cuda_stream_slot *stream_slot, const vy_cuda_e
         "copying a grid on the device", error);
 }
 
-vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
-                                    const vy_cuda_kernel *kernel, const vyre_launch *launch,
-                                    const vy_cu_address *addresses, uint32_t ticket, vyre_error *error) {
+static vyre_status indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                                   const vy_cuda_kernel *kernel, const vyre_launch *launch,
+                                   const vy_cu_address *addresses, uint32_t ticket, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     const uint32_t *block = kernel->header.block;
@@ -245,24 +243,7 @@ vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_c
                          "launching a kernel", error);
 }
 
-/* The error of the grid in `taken` of the mirror, as if the host had read it. */
-static vyre_status indirect_refused(const vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
-                                    vyre_error *error) {
-    const uint32_t *grid = stream_slot->mirror->taken.refused_grid;
-    vyre_status status = vy_program_check_grid(code->program, grid, error);
-    return status != VYRE_OK ? status
-                             : vy_fail(error, VYRE_CORRUPT, NULL,
-                                       "the device refuses a grid that is within all limits (%u x %u x %u workgroups)",
-                                       grid[0], grid[1], grid[2]);
-}
-
 /* ---- launches ---- */
-
-/* A kernel that polls its clock ends at the deadline. One that is later by this amount is signalled to end. */
-#define LATE_NS UINT64_C(20000000)
-/* A wait that also checks for cancellation polls for this long without a pause, then with pauses. */
-#define SPIN_NS UINT64_C(100000)
-#define PAUSE_NS 20000
 
 /* ---- params ---- */
 
@@ -292,9 +273,9 @@ static vyre_status launch_cooperative(vy_cuda *cuda, vy_cuda_stream_slot *stream
                    grid[0], grid[1], grid[2]);
 }
 
-vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                           const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
-                           vyre_error *error) {
+static vyre_status launch_grid(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                               const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
+                               vyre_error *error) {
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
     const uint32_t *block = kernel->header.block;
@@ -308,43 +289,60 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, cons
                          "launching a kernel", error);
 }
 
-/* ---- the control block ---- */
-
-static const vy_launch_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
-
-vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                    const vyre_launch *launch, vyre_error *error) {
-    uint64_t deadline = UINT64_MAX;
-    vyre_status status = VYRE_OK;
-    if (!vy_cuda_needs_control(kernel))
-        return VYRE_OK;
-    if (kernel->header.polls && launch->deadline_ns)
-        status = vy_cuda_clock_deadline(cuda, stream_slot, launch->deadline_ns, &deadline, error);
-    if (status != VYRE_OK || (stream_slot->is_control_clean && deadline == UINT64_MAX))
-        return status;
-    stream_slot->mirror->given = clean;
-    stream_slot->mirror->given.deadline = deadline;
-    stream_slot->is_control_clean = 0;
-    status = vy_cuda_check(
-        cuda,
-        cuda->api.copy_to_device(stream_slot->control, &stream_slot->mirror->given, sizeof clean, stream_slot->stream),
-        "copying a control block", error);
-    stream_slot->is_control_clean = status == VYRE_OK && deadline == UINT64_MAX;
+vyre_status vy_cuda_launch(vy_gpu_slot *slot, vy_gpu_executable *base, vy_gpu_kernel *chosen, const vyre_launch *launch,
+                           const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint32_t ticket,
+                           vyre_error *error) {
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
+    vy_cuda_executable *code = (vy_cuda_executable *)base;
+    const vy_cuda_kernel *kernel = (const vy_cuda_kernel *)chosen;
+    vyre_status status = launch->grid_buffer
+                             ? indirect_launch(stream_slot, code, kernel, launch, buffers->addresses, ticket, error)
+                             : launch_grid(code->cuda, stream_slot, kernel, launch, tile, buffers->addresses, error);
+    if (status == VYRE_LIMIT) /* the next query of the limit returns 0 */
+        atomic_store(&code->cooperative_blocks, 0);
     return status;
 }
 
-vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                  vyre_error *error) {
-    if (!vy_cuda_writes_control(kernel))
+/* ---- the control block ---- */
+
+vyre_status vy_cuda_control_prepare(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, const vyre_launch *launch,
+                                    vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)slot->gpu;
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
+    uint64_t deadline = UINT64_MAX;
+    vyre_status status = VYRE_OK;
+    if (!vy_cuda_needs_control((const vy_cuda_kernel *)kernel))
         return VYRE_OK;
-    return vy_cuda_check(
-        cuda,
-        cuda->api.copy_to_host(&stream_slot->mirror->taken, stream_slot->control, sizeof clean, stream_slot->stream),
-        "reading a control block", error);
+    if (kernel->polls && launch->deadline_ns)
+        status = vy_cuda_clock_deadline(cuda, stream_slot, launch->deadline_ns, &deadline, error);
+    if (status != VYRE_OK || (slot->is_control_clean && deadline == UINT64_MAX))
+        return status;
+    stream_slot->mirror->given = vy_gpu_control_clean;
+    stream_slot->mirror->given.deadline = deadline;
+    slot->is_control_clean = 0;
+    status = vy_cuda_check(cuda,
+                           cuda->api.copy_to_device(stream_slot->control, &stream_slot->mirror->given,
+                                                    sizeof stream_slot->mirror->given, stream_slot->stream),
+                           "copying a control block", error);
+    slot->is_control_clean = status == VYRE_OK && deadline == UINT64_MAX;
+    return status;
 }
 
-vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
-    stream_slot->is_control_clean = 0;
+vyre_status vy_cuda_control_fetch(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)slot->gpu;
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
+    if (!kernel->writes_control)
+        return VYRE_OK;
+    return vy_cuda_check(cuda,
+                         cuda->api.copy_to_host(&stream_slot->mirror->taken, stream_slot->control,
+                                                sizeof stream_slot->mirror->taken, stream_slot->stream),
+                         "reading a control block", error);
+}
+
+vyre_status vy_cuda_signal_stop(vy_gpu_slot *slot, vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)slot->gpu;
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
+    slot->is_control_clean = 0;
     return vy_cuda_check(cuda,
                          cuda->api.copy_to_device(stream_slot->control + offsetof(vy_launch_control, cancel),
                                                   &stream_slot->mirror->cancel, sizeof stream_slot->mirror->cancel,
@@ -352,131 +350,43 @@ vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot,
                          "telling a kernel to end", error);
 }
 
-void vy_cuda_signal_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot) {
-    stream_slot->is_control_clean = 0;
+void vy_cuda_signal_wait(vy_gpu_slot *slot) {
+    vy_cuda *cuda = (vy_cuda *)slot->gpu;
+    slot->is_control_clean = 0;
     cuda->api.stream_synchronize(cuda->signal);
 }
 
 /* ---- waiting ---- */
 
-static void back_off(uint64_t since) {
-    if (vy_clock_now() - since < SPIN_NS)
-        return;
-    const struct timespec time = {.tv_nsec = PAUSE_NS};
-    nanosleep(&time, NULL);
+vyre_status vy_cuda_finish(vy_gpu_slot *slot, vyre_error *error) {
+    return vy_cuda_stream_slot_wait((vy_cuda *)slot->gpu, (vy_cuda_stream_slot *)slot, "running a kernel", error);
 }
 
-static int is_over(uint64_t now, uint64_t deadline_ns, const uint32_t *cancel) {
-    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) ||
-           (deadline_ns && now > deadline_ns && now - deadline_ns > LATE_NS);
+vyre_status vy_cuda_query(vy_gpu_slot *slot, int *is_done, vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)slot->gpu;
+    int result = cuda->api.stream_query(((vy_cuda_stream_slot *)slot)->stream);
+    *is_done = result != VY_CU_NOT_READY;
+    return *is_done ? vy_cuda_check(cuda, result, "running a kernel", error) : (vyre_status)VYRE_OK;
 }
 
-vyre_status vy_cuda_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                         uint64_t deadline_ns, const uint32_t *cancel, vyre_error *error) {
-    vyre_status status = VYRE_OK;
-    uint64_t signalled_ns = 0;
-    int result, was_signalled = 0;
-    if (!kernel->header.polls || (!deadline_ns && !cancel))
-        return vy_cuda_stream_slot_wait(cuda, stream_slot, "running a kernel", error);
-    uint64_t since = vy_clock_now();
-    while ((result = cuda->api.stream_query(stream_slot->stream)) == VY_CU_NOT_READY) {
-        uint64_t now = vy_clock_now();
-        if ((!was_signalled || now - signalled_ns >= VY_CUDA_SIGNAL_RETRY_NS) && is_over(now, deadline_ns, cancel)) {
-            was_signalled = 1;
-            signalled_ns = now;
-            status = vy_cuda_signal_stop(cuda, stream_slot, error);
-        }
-        back_off(since);
-    }
-    if (was_signalled)
-        vy_cuda_signal_wait(cuda, stream_slot);
-    vyre_status ended = vy_cuda_check(cuda, result, "running a kernel", error);
-    return ended != VYRE_OK ? ended : status;
-}
+/* ---- limits ---- */
 
-void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel) {
-    static const uint32_t at_once = 1;
-    vyre_error ignored;
-    stream_slot->is_control_clean = 0;
-    if (kernel)
-        vy_cuda_wait(cuda, stream_slot, kernel, 0, &at_once, &ignored);
-    cuda->api.stream_synchronize(stream_slot->stream);
-}
-
-vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                  const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
-                                  vyre_error *error) {
-    const vy_launch_control *taken = &stream_slot->mirror->taken;
-    const char *name = code->name;
-    if (!vy_cuda_writes_control(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped && !taken->refused))
-        return VYRE_OK;
-    stream_slot->is_control_clean = 0;
-    if (taken->stopped)
-        return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
-                             : vy_fail(error, VYRE_TIMEOUT, NULL,
-                                       "`%s` was still running at its deadline, and was stopped", name);
-    if (taken->refused)
-        return indirect_refused(stream_slot, code, error);
-    if (trap)
-        *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
-    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
-                   taken->trap_invocation, taken->trap_code);
-}
-
-/* ---- parts of a grid ---- */
-
-/* One part: prepares, launches and fetches, and waits. The launch has the groups of the part. */
-static vyre_status launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                               const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
-                               vyre_error *error) {
-    vyre_status status = vy_cuda_control_prepare(cuda, stream_slot, kernel, launch, error);
-    if (status == VYRE_OK)
-        status = vy_cuda_launch(cuda, stream_slot, kernel, launch, tile, addresses, error);
-    if (status == VYRE_OK)
-        status = vy_cuda_control_fetch(cuda, stream_slot, kernel, error);
-    return status == VYRE_OK ? vy_cuda_wait(cuda, stream_slot, kernel, launch->deadline_ns, launch->cancel, error)
-                             : status;
-}
-
-/* Variant of vy_grid_tiles_next that does not divide x: `most` bounds y and z only. Returns 0 after the last tile. */
-static int next_tile(vy_grid_tiles *tile) {
-    for (int d = 1; d < 3; d++) {
-        tile->base[d] += tile->size[d];
-        uint32_t left = tile->whole[d] - tile->base[d];
-        tile->size[d] = left < tile->most ? left : tile->most;
-        if (left)
-            return 1;
-        tile->base[d] = 0;
-        tile->size[d] = tile->whole[d] < tile->most ? tile->whole[d] : tile->most;
-    }
-    return 0;
-}
-
-/* A kernel that reports traps is tiled in y and z, so that it reports invocations of the whole grid. */
-vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
-                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
-    vy_cuda *cuda = code->cuda;
-    const vy_cuda_kernel *kernel = &code->kernel;
+int vy_cuda_needs_slices(const vy_gpu_executable *code, const vyre_launch *launch, uint32_t step[3]) {
+    const vy_cuda *cuda = (const vy_cuda *)code->gpu;
     const uint32_t *limits = cuda->device_info.grid;
-    vyre_launch part = *launch;
-    vy_launch_control whole = clean, *taken = &stream_slot->mirror->taken;
-    vy_grid_tiles tile = vy_grid_tiles_start(launch->groups, limits[1] < limits[2] ? limits[1] : limits[2]);
-    tile.size[0] = launch->groups[0];
-    *taken = clean;
-    do {
-        memcpy(part.groups, tile.size, sizeof part.groups);
-        vyre_status status = launch_tile(cuda, stream_slot, kernel, &part, &tile, addresses, error);
-        if (status != VYRE_OK)
-            return status;
-        if (!vy_cuda_writes_control(kernel))
-            continue;
-        whole.stopped |= taken->stopped;
-        if (taken->trap_invocation == UINT64_MAX)
-            continue;
-        stream_slot->is_control_clean = 0;
-        if (taken->trap_invocation < whole.trap_invocation)
-            whole.trap_invocation = taken->trap_invocation, whole.trap_code = taken->trap_code;
-    } while (!whole.stopped && next_tile(&tile));
-    *taken = whole;
-    return VYRE_OK;
+    if (step) {
+        step[0] = launch->groups[0];
+        step[1] = step[2] = limits[1] < limits[2] ? limits[1] : limits[2];
+    }
+    return vy_cuda_needs_tiles(cuda, launch->groups);
+}
+
+vyre_status vy_cuda_choose_kernel(vy_gpu_executable *base, const vyre_launch *launch, int is_sliced,
+                                  vy_gpu_kernel **out, vyre_error *error) {
+    vy_cuda_executable *code = (vy_cuda_executable *)base;
+    const vy_cuda_kernel *kernel = &code->kernel;
+    (void)is_sliced;
+    vyre_status status = launch->grid_buffer ? vy_cuda_executable_indirect(code, &kernel, error) : (vyre_status)VYRE_OK;
+    *out = (vy_gpu_kernel *)(uintptr_t)kernel;
+    return status;
 }

@@ -39,13 +39,9 @@ vyre_status vy_cuda_cooperative_blocks(vy_cuda *cuda, const vy_cuda_kernel *kern
 
 /* ---- launches ---- */
 
-/* Whether the kernel writes to its control block; whether it has one. */
-static inline int vy_cuda_writes_control(const vy_cuda_kernel *kernel) {
-    return kernel->header.reports || kernel->header.polls || kernel->header.indirect;
-}
-
+/* Whether the kernel has a control block. */
 static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
-    return vy_cuda_writes_control(kernel) || kernel->header.needs_cooperative;
+    return kernel->base.writes_control || kernel->header.needs_cooperative;
 }
 
 /* Whether the grid exceeds the limit of a launch in y or z. The driver layer checks x. */
@@ -115,46 +111,22 @@ static inline int vy_cuda_launches_equal(const vyre_launch *a, const vyre_launch
            a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2] && a->grid_buffer == b->grid_buffer;
 }
 
-/* Prepares the control block of the stream slot for the launch, if the kernel has one. Inside, as all here. */
-vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                    const vyre_launch *launch, vyre_error *error);
-/* Enqueues the kernel in the stream of the slot. tile: as above.
- *
- * VYRE_LIMIT  a kernel with grid barriers was not launched, because its blocks do not all run at the same time */
-vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                           const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
+/* Calls of src/backends/gpu. Inside, as all here. A control block is prepared for the launch if the kernel has one. */
+vyre_status vy_cuda_control_prepare(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, const vyre_launch *launch,
+                                    vyre_error *error);
+/* VYRE_LIMIT  a kernel with grid barriers was not launched, because its blocks do not all run at the same time */
+vyre_status vy_cuda_launch(vy_gpu_slot *slot, vy_gpu_executable *code, vy_gpu_kernel *kernel, const vyre_launch *launch,
+                           const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint32_t ticket,
                            vyre_error *error);
-/* Enqueues a copy of the control block to `taken` of the mirror, if the kernel writes to it. */
-vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                  vyre_error *error);
-/* Signals the kernel that runs on the stream slot to end. The signal may arrive later: vy_cuda_signal_wait. A signal
- * that arrives before the copy of the control block is overwritten by it, so it is repeated until the kernel has
- * ended. */
-#define VY_CUDA_SIGNAL_RETRY_NS UINT64_C(1000000)
-vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
-void vy_cuda_signal_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot);
-/* Runs a grid that exceeds the limits of one launch: prepares, launches, fetches and waits, part by part. Afterwards
- * the mirror's `taken` applies to the whole grid. */
-vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
-                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
-
-/* Waits for the work of the stream slot. Signals the kernel to end if the cancel word is set or the deadline passed. */
-vyre_status vy_cuda_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                         uint64_t deadline_ns, const uint32_t *cancel, vyre_error *error);
-
-/* Abandons the work of the stream slot: signals the kernel to end, if it polls, and waits. kernel: the last that was
- * launched, or NULL. */
-void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel);
-
-/* The result of a completed launch, from the mirror.
- *
- * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
- * VYRE_TIMEOUT, VYRE_CANCELLED  the outputs are incomplete
- * VYRE_LIMIT    the grid of an indirect dispatch exceeds the limits: `refused` of the mirror's `taken` is the ticket,
- *               and `code` is the executable of the launch with that ticket */
-vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                  const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
-                                  vyre_error *error);
+vyre_status vy_cuda_control_fetch(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, vyre_error *error);
+vyre_status vy_cuda_signal_stop(vy_gpu_slot *slot, vyre_error *error);
+void vy_cuda_signal_wait(vy_gpu_slot *slot);
+vyre_status vy_cuda_finish(vy_gpu_slot *slot, vyre_error *error);
+vyre_status vy_cuda_query(vy_gpu_slot *slot, int *is_done, vyre_error *error);
+/* The slices of a grid are in y and z, so that a kernel reports invocations of the whole grid. */
+int vy_cuda_needs_slices(const vy_gpu_executable *code, const vyre_launch *launch, uint32_t step[3]);
+vyre_status vy_cuda_choose_kernel(vy_gpu_executable *code, const vyre_launch *launch, int is_sliced,
+                                  vy_gpu_kernel **out, vyre_error *error);
 
 /* ---- indirect grids ----
  *
@@ -171,9 +143,5 @@ vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cud
 
 /* Computes how many blocks of a kernel are launched. */
 vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error);
-/* Enqueues the kernel in the stream of the slot, whose control block is prepared. ticket: from 1 on. Inside. */
-vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
-                                    const vy_cuda_kernel *kernel, const vyre_launch *launch,
-                                    const vy_cu_address *addresses, uint32_t ticket, vyre_error *error);
 
 #endif

@@ -91,40 +91,21 @@ void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address addre
 
 /* ---- blocks ---- */
 
-/* Adds a block to the list. */
-static void block_link(vy_cuda *cuda, vy_cuda_block *block) {
-    pthread_mutex_lock(&cuda->lock);
-    block->previous = NULL;
-    block->next = cuda->blocks;
-    if (cuda->blocks)
-        cuda->blocks->previous = block;
-    cuda->blocks = block;
-    pthread_mutex_unlock(&cuda->lock);
-}
-
-static void unlink_block(vy_cuda *cuda, vy_cuda_block *block) {
-    pthread_mutex_lock(&cuda->lock);
-    *(block->previous ? &block->previous->next : &cuda->blocks) = block->next;
-    if (block->next)
-        block->next->previous = block->previous;
-    pthread_mutex_unlock(&cuda->lock);
-}
-
 void vy_cuda_blocks_invalidate(vy_cuda *cuda) {
-    for (vy_cuda_block *block = cuda->blocks; block; block = block->next) {
-        if (!block->is_foreign && !block->is_gone)
+    for (vy_gpu_block *base = cuda->base.blocks; base; base = base->next) {
+        const vy_cuda_block *block = (const vy_cuda_block *)base;
+        if (!block->is_foreign && !base->is_gone)
             vy_cuda_memory_free(cuda, cuda->signal, block->address);
-        block->is_gone = 1;
+        base->is_gone = 1;
     }
 }
 
 void vy_cuda_blocks_free(vy_cuda *cuda) {
-    vy_cuda_block *next;
-    for (vy_cuda_block *block = cuda->blocks; block; block = next) {
-        next = block->next;
+    while (cuda->base.blocks) {
+        vy_cuda_block *block = (vy_cuda_block *)cuda->base.blocks;
+        vy_gpu_block_unlink(&cuda->base, &block->base);
         vy_release(block, sizeof *block);
     }
-    cuda->blocks = NULL;
 }
 
 /* ---- entries ---- */
@@ -150,7 +131,7 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
     vy_cuda_block *block = vy_allocate_zero(sizeof *block);
     if (!block)
         return vy_fail_memory(error, "allocating a resident buffer");
-    block->size = size;
+    block->base.size = size;
     vyre_status status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK) {
         status = vy_cuda_stream_slot_acquire(cuda, &stream_slot, error);
@@ -164,7 +145,7 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
         vy_release(block, sizeof *block);
         return status;
     }
-    block_link(cuda, block);
+    vy_gpu_block_link(&cuda->base, &block->base);
     *native = (uintptr_t)block;
     return VYRE_OK;
 }
@@ -188,14 +169,14 @@ static vyre_status free_block(vy_cuda *cuda, const vy_cuda_block *block, vyre_er
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error) {
     vy_cuda *cuda = self;
     vy_cuda_block *block = (vy_cuda_block *)(uintptr_t)native;
-    int was_pushed = 0, has_memory = !block->is_foreign && !block->is_gone;
+    int was_pushed = 0, has_memory = !block->is_foreign && !block->base.is_gone;
     vyre_status status = has_memory ? vy_cuda_enter(cuda, &was_pushed, error) : (vyre_status)VYRE_OK;
     if (status == VYRE_OK && has_memory) {
         status = free_block(cuda, block, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     if (status == VYRE_OK) {
-        unlink_block(cuda, block);
+        vy_gpu_block_unlink(&cuda->base, &block->base);
         vy_release(block, sizeof *block);
     }
     return status;
@@ -247,8 +228,9 @@ static vyre_status move_each(vy_cuda *cuda, const vyre_transfer *transfers, size
     return status;
 }
 
-static vyre_status transfer_inside(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
-                                   vyre_error *error) {
+vyre_status vy_cuda_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
+                             vyre_error *error) {
+    vy_cuda *cuda = (vy_cuda *)gpu;
     vy_cuda_stream_slot *stream_slot;
     if (is_large(transfers, count))
         return move_each(cuda, transfers, count, is_upload, error);
@@ -261,38 +243,6 @@ static vyre_status transfer_inside(vy_cuda *cuda, const vyre_transfer *transfers
             stream_slot->stream); /* no work may be in flight when another dispatch acquires the slot */
     vy_cuda_stream_slot_release(cuda, stream_slot);
     return status;
-}
-
-static vyre_status transfer(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
-                            vyre_error *error) {
-    int was_pushed;
-    vyre_status status = vy_cuda_enter(cuda, &was_pushed, error);
-    if (status != VYRE_OK)
-        return status;
-    status = transfer_inside(cuda, transfers, count, is_upload, error);
-    vy_cuda_leave(cuda, was_pushed);
-    return status;
-}
-
-vyre_status vy_cuda_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error) {
-    return transfer(self, transfers, count, 1, error);
-}
-
-vyre_status vy_cuda_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
-                                            vyre_error *error) {
-    return transfer(self, transfers, count, 0, error);
-}
-
-vyre_status vy_cuda_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
-                                    vyre_error *error) {
-    vyre_transfer one = {{0, native}, offset, size, (void *)(uintptr_t)data};
-    return transfer(self, &one, 1, 1, error);
-}
-
-vyre_status vy_cuda_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
-                                      vyre_error *error) {
-    vyre_transfer one = {{0, native}, offset, size, data};
-    return transfer(self, &one, 1, 0, error);
 }
 
 /* ---- interoperability ---- */
@@ -363,9 +313,9 @@ vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place,
     if (!block)
         return vy_fail_memory(error, "wrapping foreign memory");
     block->address = place->address;
-    block->size = size;
+    block->base.size = size;
     block->is_foreign = 1;
-    block_link(cuda, block);
+    vy_gpu_block_link(&cuda->base, &block->base);
     *native = (uintptr_t)block;
     return VYRE_OK;
 }

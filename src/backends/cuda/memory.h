@@ -11,13 +11,11 @@
 
 /* ---- device memory ---- */
 
-struct vy_cuda_block {
-    vy_cuda_block *previous, *next;
+typedef struct vy_cuda_block {
+    vy_gpu_block base;
     vy_cu_address address;
-    uint64_t size;
     int is_foreign; /* allocated by another library (interoperability, below) */
-    int is_gone;    /* its memory was lost with a device that has not been recovered */
-};
+} vy_cuda_block;
 
 /* Creates the pool. Without driver support for pools, plain allocations are used. Inside, like all functions of this
  * section. */
@@ -44,13 +42,9 @@ void vy_cuda_blocks_free(vy_cuda *cuda);
 /* Entries of the backend's table. */
 vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error);
-vyre_status vy_cuda_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
-                                    vyre_error *error);
-vyre_status vy_cuda_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
-                                      vyre_error *error);
-vyre_status vy_cuda_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
-vyre_status vy_cuda_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
-                                            vyre_error *error);
+/* Call of src/backends/gpu. */
+vyre_status vy_cuda_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
+                             vyre_error *error);
 
 /* ---- interoperability ----
  *

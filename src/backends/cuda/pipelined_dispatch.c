@@ -15,9 +15,10 @@
 /* ---- one dispatch ---- */
 
 typedef struct pipelined {
-    vy_cuda_submission *submission;
+    vy_cuda *cuda;
+    vy_gpu_submission *submission;
     const vyre_launch *launch;
-    const vy_cuda_kernel *kernel;
+    vy_cuda_kernel *kernel;
     vyre_outputs *outputs;
     uint32_t group_size;   /* invocations per workgroup */
     uint32_t piece_groups; /* workgroups per piece, except the last */
@@ -44,14 +45,14 @@ static void range_of(const pipelined *c, uint32_t buffer, uint32_t piece, uint64
 
 static vyre_status upload_piece(const pipelined *c, vy_cuda_stream_slot *stream_slot, uint32_t piece,
                                 vyre_error *error) {
-    const vy_cuda_submission *f = c->submission;
+    const vy_gpu_submission *f = c->submission;
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
         uint64_t from, to;
-        if (!is_elementwise_buffer(c, i) || !vy_cuda_is_input(f->code, i))
+        if (!is_elementwise_buffer(c, i) || !vy_launch_is_input(f->code->facts, i))
             continue;
         range_of(c, i, piece, &from, &to);
-        status = vy_cuda_stage_in(f->cuda, &stream_slot->staging, stream_slot->stream, f->addresses[i] + from,
+        status = vy_cuda_stage_in(c->cuda, &stream_slot->staging, stream_slot->stream, f->buffers.addresses[i] + from,
                                   (const uint8_t *)f->sources[i] + from, to - from, error);
     }
     return status;
@@ -67,29 +68,26 @@ typedef struct pipeline_stage {
 } pipeline_stage;
 
 static vyre_status start_download(const pipelined *c, pipeline_stage *p, uint32_t piece, vyre_error *error) {
-    const vy_cuda_submission *f = c->submission;
+    const vy_gpu_submission *f = c->submission;
     size_t count = 0, output = 0;
     for (uint32_t i = 0; i < f->code->buffer_count; i++) {
         uint64_t from, to;
-        if (!vy_cuda_is_output(f->code, i))
+        if (!vy_launch_is_output(f->code->facts, i))
             continue;
         uint8_t *host = c->outputs->items[output++].data;
         range_of(c, i, piece, &from, &to);
         if (from < to)
-            p->copies[count++] = (vy_cuda_copy){f->addresses[i] + from, host + from, to - from};
+            p->copies[count++] = (vy_cuda_copy){f->buffers.addresses[i] + from, host + from, to - from};
     }
-    return vy_cuda_stage_out_begin(f->cuda, &p->stream_slot->staging, p->stream_slot->stream, p->copies, count, &p->out,
+    return vy_cuda_stage_out_begin(c->cuda, &p->stream_slot->staging, p->stream_slot->stream, p->copies, count, &p->out,
                                    error);
 }
 
 static vyre_status launch_stage(const pipelined *c, pipeline_stage *p, vyre_error *error) {
-    const vy_cuda_submission *f = c->submission;
+    const vy_gpu_submission *f = c->submission;
     vyre_launch launch = *c->launch;
     memcpy(launch.groups, p->place.size, sizeof launch.groups);
-    vyre_status status = vy_cuda_control_prepare(f->cuda, p->stream_slot, c->kernel, &launch, error);
-    if (status == VYRE_OK)
-        status = vy_cuda_launch(f->cuda, p->stream_slot, c->kernel, &launch, &p->place, f->addresses, error);
-    return status == VYRE_OK ? vy_cuda_control_fetch(f->cuda, p->stream_slot, c->kernel, error) : status;
+    return vy_gpu_launch(&p->stream_slot->base, f->code, &c->kernel->base, &launch, &p->place, &f->buffers, error);
 }
 
 /* Enqueues the upload, the kernel and the readback of a piece. Waits for none of them if the piece fits into the
@@ -107,15 +105,14 @@ static vyre_status begin_stage(const pipelined *c, pipeline_stage *p, uint32_t p
 }
 
 static vyre_status end_stage(const pipelined *c, pipeline_stage *p, vyre_trap *trap, vyre_error *error) {
-    const vy_cuda_submission *f = c->submission;
+    const vy_gpu_submission *f = c->submission;
     const uint32_t *cancel = c->launch->cancel;
-    vyre_status status = vy_cuda_wait(f->cuda, p->stream_slot, c->kernel, c->launch->deadline_ns, cancel, error);
-    if (status == VYRE_OK) {
-        int was_cancelled = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
-        status = vy_cuda_decode_result(p->stream_slot, c->kernel, f->code, was_cancelled, trap, error);
-    }
+    vy_gpu_slot *slot = &p->stream_slot->base;
+    vyre_status status = vy_gpu_wait(slot, &c->kernel->base, c->launch->deadline_ns, cancel, error);
     if (status == VYRE_OK)
-        status = vy_cuda_stage_out_end(f->cuda, &p->stream_slot->staging, p->stream_slot->stream, &p->out, error);
+        status = vy_gpu_decode(slot, &c->kernel->base, f->code, vy_gpu_is_set(cancel), trap, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_stage_out_end(c->cuda, &p->stream_slot->staging, p->stream_slot->stream, &p->out, error);
     if (status == VYRE_OK) {
         p->is_open = 0;
         vy_cuda_staging_reset(&p->stream_slot->staging);
@@ -152,7 +149,7 @@ static void abort_stage(pipelined *c, pipeline_stage *p, vyre_status status, con
                         const vyre_error *error) {
     record_failure(c, status, trap, error);
     p->is_open = 0;
-    vy_cuda_abort(c->submission->cuda, p->stream_slot, c->kernel);
+    vy_gpu_abort(&p->stream_slot->base, &c->kernel->base);
     vy_cuda_staging_reset(&p->stream_slot->staging);
 }
 
@@ -176,7 +173,7 @@ static void run_pieces(pipelined *c, pipeline_stage parts[2]) {
 
 static void work(void *user, unsigned worker) {
     pipelined *c = user;
-    vy_cuda *cuda = c->submission->cuda;
+    vy_cuda *cuda = c->cuda;
     pipeline_stage parts[2] = {{.stream_slot = NULL}, {.stream_slot = NULL}};
     vyre_error error;
     vyre_trap none = {0, 0};
@@ -203,15 +200,11 @@ static void work(void *user, unsigned worker) {
 
 /* If an input overlaps the memory of an output's slot, it could be overwritten or freed before it is read
  * completely. */
-static int overlaps(const vy_cuda_submission *f, const vyre_outputs *outputs) {
-    for (uint32_t i = 0; i < f->code->buffer_count; i++) {
-        uintptr_t first = (uintptr_t)f->sources[i];
-        for (size_t k = 0; f->sources[i] && k < outputs->count; k++) {
-            uintptr_t start = (uintptr_t)outputs->items[k].data;
-            if (outputs->items[k].capacity && first < start + outputs->items[k].capacity && first + f->sizes[i] > start)
+static int overlaps(const vy_gpu_submission *f, const vyre_outputs *outputs) {
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        for (size_t k = 0; f->sources[i] && k < outputs->count; k++)
+            if (vy_gpu_overlaps(f->sources[i], f->sizes[i], &outputs->items[k]))
                 return 1;
-        }
-    }
     return 0;
 }
 
@@ -229,31 +222,32 @@ static uint32_t groups_of_a_piece(const pipelined *c) {
 
 /* Prepares for all pieces: memory, buffers that every piece reads, zeros. */
 static vyre_status prepare(pipelined *c, vyre_error *error) {
-    vy_cuda_submission *f = c->submission;
+    vy_gpu_submission *f = c->submission;
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)f->slot;
     size_t output = 0;
     vyre_status status = vy_cuda_submission_allocate(f, error);
     for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
         if (!is_elementwise_buffer(c, i) && f->sizes[i])
-            status = vy_cuda_stage_in(f->cuda, &f->stream_slot->staging, f->stream_slot->stream, f->addresses[i],
+            status = vy_cuda_stage_in(c->cuda, &stream_slot->staging, stream_slot->stream, f->buffers.addresses[i],
                                       f->sources[i], f->sizes[i], error);
-        if (status == VYRE_OK && vy_cuda_is_output(f->code, i))
-            status = vy_cuda_output_reserve(&c->outputs->items[output++], f->sizes[i], error);
+        if (status == VYRE_OK && vy_launch_is_output(f->code->facts, i))
+            status = vy_gpu_output_reserve(&c->outputs->items[output++], f->sizes[i], error);
     }
     if (status == VYRE_OK && f->clear_start < f->clear_end)
-        status = vy_cuda_check(f->cuda,
-                               f->cuda->api.fill(f->stream_slot->arena + f->clear_start, 0,
-                                                 (size_t)(f->clear_end - f->clear_start), f->stream_slot->stream),
+        status = vy_cuda_check(c->cuda,
+                               c->cuda->api.fill(stream_slot->arena + f->clear_start, 0,
+                                                 (size_t)(f->clear_end - f->clear_start), stream_slot->stream),
                                "clearing the outputs", error);
-    return status == VYRE_OK ? vy_cuda_stream_slot_wait(f->cuda, f->stream_slot, "preparing a dispatch", error)
-                             : status;
+    return status == VYRE_OK ? vy_cuda_stream_slot_wait(c->cuda, stream_slot, "preparing a dispatch", error) : status;
 }
 
-vyre_status vy_cuda_pipelined_run(vy_cuda_submission *f, const vyre_launch *launch, vyre_outputs *outputs, int *was_run,
+vyre_status vy_cuda_pipelined_run(vy_gpu_submission *f, const vyre_launch *launch, vyre_outputs *outputs, int *was_run,
                                   vyre_error *error) {
     const vy_launch_facts *facts = f->code->facts;
-    pipelined c = {.submission = f,
+    pipelined c = {.cuda = (vy_cuda *)f->gpu,
+                   .submission = f,
                    .launch = launch,
-                   .kernel = &f->code->kernel,
+                   .kernel = &((vy_cuda_executable *)f->code)->kernel,
                    .outputs = outputs,
                    .group_size = facts->workgroup[0],
                    .error = error};

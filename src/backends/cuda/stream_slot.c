@@ -38,6 +38,7 @@ static vyre_status start(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_e
     if (status != VYRE_OK)
         return status;
     stream_slot->mirror = mirror;
+    stream_slot->base.taken = &stream_slot->mirror->taken;
     *stream_slot->mirror = (vy_cuda_mirror){.cancel = 1};
     return vy_cuda_memory_allocate(cuda, stream_slot->stream, sizeof(vy_launch_control), "a control block",
                                    &stream_slot->control, error);
@@ -48,6 +49,7 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_stream_slot **out, vyre_error *er
     *out = NULL;
     if (!stream_slot)
         return vy_fail_memory(error, "making a stream");
+    stream_slot->base.gpu = &cuda->base;
     vyre_status status = start(cuda, stream_slot, error);
     if (status != VYRE_OK) {
         destroy(cuda, stream_slot);
@@ -60,14 +62,7 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_stream_slot **out, vyre_error *er
 /* ---- acquiring and releasing ---- */
 
 static vy_cuda_stream_slot *pop_idle(vy_cuda *cuda) {
-    pthread_mutex_lock(&cuda->lock);
-    vy_cuda_stream_slot *stream_slot = cuda->idle;
-    if (stream_slot) {
-        cuda->idle = stream_slot->next;
-        cuda->idle_count--;
-    }
-    pthread_mutex_unlock(&cuda->lock);
-    return stream_slot;
+    return (vy_cuda_stream_slot *)vy_gpu_slot_pop(&cuda->base);
 }
 
 vy_cuda_stream_slot *vy_cuda_stream_slot_try_acquire(vy_cuda *cuda) {
@@ -96,15 +91,7 @@ void vy_cuda_stream_slot_release(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot
     if (atomic_compare_exchange_strong_explicit(&cuda->last_used, &none, stream_slot, memory_order_release,
                                                 memory_order_relaxed))
         return;
-    pthread_mutex_lock(&cuda->lock);
-    int is_kept = cuda->idle_count < VY_CUDA_STREAM_SLOTS_KEPT;
-    if (is_kept) {
-        stream_slot->next = cuda->idle;
-        cuda->idle = stream_slot;
-        cuda->idle_count++;
-    }
-    pthread_mutex_unlock(&cuda->lock);
-    if (!is_kept)
+    if (!vy_gpu_slot_push(&stream_slot->base, VY_CUDA_STREAM_SLOTS_KEPT))
         destroy(cuda, stream_slot);
 }
 
@@ -115,18 +102,19 @@ void vy_cuda_stream_slots_end(vy_cuda *cuda) {
 }
 
 void vy_cuda_stream_slots_trim(vy_cuda *cuda) {
-    vy_cuda_stream_slot *kept = NULL, *stream_slot = atomic_exchange(&cuda->last_used, NULL);
+    vy_gpu_slot *kept = NULL;
+    vy_cuda_stream_slot *stream_slot = atomic_exchange(&cuda->last_used, NULL);
     for (; stream_slot || (stream_slot = pop_idle(cuda)); stream_slot = NULL) {
         if (stream_slot->arena)
             vy_cuda_memory_free(cuda, stream_slot->stream, stream_slot->arena);
         stream_slot->arena = 0, stream_slot->arena_size = 0;
         cuda->api.stream_synchronize(stream_slot->stream);
-        stream_slot->next = kept;
-        kept = stream_slot;
+        stream_slot->base.next = kept;
+        kept = &stream_slot->base;
     }
     while (kept) {
-        stream_slot = kept;
-        kept = stream_slot->next;
+        stream_slot = (vy_cuda_stream_slot *)kept;
+        kept = kept->next;
         vy_cuda_stream_slot_release(cuda, stream_slot);
     }
 }
@@ -149,16 +137,6 @@ vyre_status vy_cuda_stream_slot_reserve(vy_cuda *cuda, vy_cuda_stream_slot *stre
                                                  &stream_slot->arena, error);
     if (status == VYRE_OK)
         stream_slot->arena_size = room;
-    return status;
-}
-
-vyre_status vy_cuda_stream_slot_make_events(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
-    vyre_status status = VYRE_OK;
-    vy_cu_event *events[] = {&stream_slot->begin, &stream_slot->end};
-    for (int i = 0; i < 2 && status == VYRE_OK; i++)
-        if (!*events[i])
-            status =
-                vy_cuda_check(cuda, cuda->api.event_create(events[i], VY_CU_EVENT_DEFAULT), "making an event", error);
     return status;
 }
 

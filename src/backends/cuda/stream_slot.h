@@ -18,15 +18,14 @@ typedef struct vy_cuda_mirror {
 } vy_cuda_mirror;
 
 struct vy_cuda_stream_slot {
-    vy_cuda_stream_slot *next;
+    vy_gpu_slot base;
     vy_cu_stream stream;
     vy_cu_event begin, end; /* recorded around a kernel that is timed; NULL until the first */
     vy_cu_event done;
     vy_cuda_mirror *mirror;
     vy_cu_address control; /* device address */
-    int is_control_clean;
-    uint64_t joined;     /* number of joins of foreign streams that its stream has waited for (memory.h) */
-    vy_cu_address arena; /* buffers of dispatches from host bytes */
+    uint64_t joined;       /* number of joins of foreign streams that its stream has waited for (memory.h) */
+    vy_cu_address arena;   /* buffers of dispatches from host bytes */
     uint64_t arena_size;
     vy_cuda_staging staging;
 };
@@ -48,8 +47,6 @@ void vy_cuda_stream_slots_trim(vy_cuda *cuda);
 /* Ensures an arena of at least this size. Its contents are undefined afterwards. */
 vyre_status vy_cuda_stream_slot_reserve(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, uint64_t size,
                                         vyre_error *error);
-/* Creates the two events for timing, if necessary. */
-vyre_status vy_cuda_stream_slot_make_events(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
 /* Waits for all work of the slot. */
 vyre_status vy_cuda_stream_slot_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const char *doing,
                                      vyre_error *error);

@@ -326,22 +326,22 @@ vyre_status vy_cuda_parallel_copy(vy_cuda *cuda, const vy_cuda_copy *copies, siz
 
 /* ---- zero-copy buffers ---- */
 
-void vy_cuda_zero_copy_select(const vy_cuda_submission *f, const vyre_launch *launch, const uint8_t *is_cleared,
+void vy_cuda_zero_copy_select(const vy_gpu_submission *f, const vyre_launch *launch, const uint8_t *is_cleared,
                               uint8_t *is_zero_copy) {
-    const vy_cuda_executable *code = f->code;
-    uint64_t max_bytes = f->cuda->device_info.zero_copy_bytes, bytes = 0;
+    const vy_cuda_executable *code = (const vy_cuda_executable *)f->code;
+    uint64_t max_bytes = ((const vy_cuda *)f->gpu)->device_info.zero_copy_bytes, bytes = 0;
     uint64_t requests = max_bytes / VY_CUDA_ZERO_COPY_REQUEST;
     int all_inputs = 1, all_outputs = 1, is_sent = 0;
-    memset(is_zero_copy, 0, code->buffer_count);
-    for (uint32_t i = 0; i < code->buffer_count; i++)
-        bytes += f->offsets[i] != VY_CUDA_RESIDENT ? vy_cuda_align_size(f->sizes[i]) : 0;
+    memset(is_zero_copy, 0, code->base.buffer_count);
+    for (uint32_t i = 0; i < code->base.buffer_count; i++)
+        bytes += f->offsets[i] != VY_GPU_ELSEWHERE ? vy_gpu_align_size(f->sizes[i]) : 0;
     uint64_t warps = vy_cuda_warps(&code->kernel, launch->groups, requests);
     if (bytes > max_bytes || warps > requests || launch->grid_buffer) /* the grid is not known */
         return;
-    for (uint32_t i = 0; i < code->buffer_count; i++) {
-        uint64_t each = code->facts->buffers[i].host_requests;
+    for (uint32_t i = 0; i < code->base.buffer_count; i++) {
+        uint64_t each = code->base.facts->buffers[i].host_requests;
         int fits = each && warps * each <= requests;
-        if (f->offsets[i] == VY_CUDA_RESIDENT || !f->sizes[i])
+        if (f->offsets[i] == VY_GPU_ELSEWHERE || !f->sizes[i])
             continue;
         if (vy_cuda_is_output(code, i)) {
             all_outputs &= fits;
@@ -353,7 +353,7 @@ void vy_cuda_zero_copy_select(const vy_cuda_submission *f, const vyre_launch *la
     /* The time of a copy hardly depends on its size. So either a direction needs no copy, or one copy covers all its
      * buffers. */
     all_inputs &= all_outputs || !is_sent;
-    for (uint32_t i = 0; i < code->buffer_count; i++)
+    for (uint32_t i = 0; i < code->base.buffer_count; i++)
         is_zero_copy[i] =
-            f->offsets[i] != VY_CUDA_RESIDENT && (uint8_t)(vy_cuda_is_output(code, i) ? all_outputs : all_inputs);
+            f->offsets[i] != VY_GPU_ELSEWHERE && (uint8_t)(vy_cuda_is_output(code, i) ? all_outputs : all_inputs);
 }

@@ -16,7 +16,7 @@
 
 enum { VY_CUDA_CHUNKS = 4, VY_CUDA_CHUNK = 1 << 20 };
 /* Up to this size, all bytes pass through the first chunk at the same time. */
-enum { VY_CUDA_SMALL = 1 << 20 };
+enum { VY_CUDA_SMALL = VY_GPU_SMALL };
 
 typedef struct vy_cuda_staging {
     uint8_t *chunks[VY_CUDA_CHUNKS]; /* NULL until it is needed */
@@ -95,7 +95,7 @@ vyre_status vy_cuda_parallel_copy(vy_cuda *cuda, const vy_cuda_copy *copies, siz
 
 /* Selects the direct buffers of a submission that is bound but not laid out: is_zero_copy[i] is set to 1.
  * is_cleared[i]: the buffer must be zero at the start. */
-void vy_cuda_zero_copy_select(const vy_cuda_submission *submission, const vyre_launch *launch,
-                              const uint8_t *is_cleared, uint8_t *is_zero_copy);
+void vy_cuda_zero_copy_select(const vy_gpu_submission *submission, const vyre_launch *launch, const uint8_t *is_cleared,
+                              uint8_t *is_zero_copy);
 
 #endif

@@ -243,7 +243,9 @@ struct vy_gpu {
 
 /* For a device that is zero otherwise. */
 void vy_gpu_start(vy_gpu *gpu, const char *id, const vy_gpu_calls *calls);
-/* Ends the watching thread; no dispatch may be pending. */
+/* Ends the watching thread, before the device ends. No dispatch may be pending. */
+void vy_gpu_watch_end(vy_gpu *gpu);
+/* Destroys the locks. */
 void vy_gpu_end(vy_gpu *gpu);
 
 static inline void vy_gpu_range_begin(vy_gpu *gpu, const char *label, const char *name) {
@@ -283,7 +285,7 @@ void vy_gpu_probe_store(const vy_gpu *gpu, const char *what, const char *label, 
 /* For tests: discards the results that this process has. */
 void vy_gpu_probe_forget(void);
 
-/* Runs the probe of the numerics, unless its result is known. Called before anything is compiled; inside. */
+/* Runs the probe of the numerics, unless its result is known. Called before anything is compiled. */
 vyre_status vy_gpu_numerics_confirm(vy_gpu *gpu, vyre_error *error);
 /* Entry of the backend's table: reads the known result and runs nothing. */
 void vy_gpu_numerics(void *self, vyre_numerics_profile *profile);
@@ -394,6 +396,8 @@ typedef struct vy_gpu_launch_list {
     size_t count;
 } vy_gpu_launch_list;
 vy_gpu_item vy_gpu_launch_list_at(const vy_gpu_launch_list *list, size_t index);
+
+enum { VY_GPU_MANY = 4096 }; /* items that are offered to add_many in one call, at most */
 
 struct vy_gpu_sequence {
     vy_gpu *gpu;

@@ -109,8 +109,13 @@ static int load(vy_gpu *gpu) {
 static vyre_status run_all(vy_gpu *gpu, vyre_error *error) {
     char what[64], label[32];
     uint64_t wrong, assumed = atomic_load(&gpu->exact);
+    int was_pushed;
+    vyre_status status = gpu->calls->enter(gpu, &was_pushed, error);
+    if (status != VYRE_OK)
+        return status;
     atomic_store(&gpu->exact, gpu->promised);
-    vyre_status status = vy_numerics_probe_run(gpu->promised, run_program, gpu, &wrong, error);
+    status = vy_numerics_probe_run(gpu->promised, run_program, gpu, &wrong, error);
+    gpu->calls->leave(gpu, was_pushed);
     if (status != VYRE_OK) {
         atomic_store(&gpu->exact, assumed);
         return status;

@@ -366,7 +366,7 @@ void vy_gpu_start(vy_gpu *gpu, const char *id, const vy_gpu_calls *calls) {
     vy_cond_init_monotonic(&gpu->watch.changed);
 }
 
-void vy_gpu_end(vy_gpu *gpu) {
+void vy_gpu_watch_end(vy_gpu *gpu) {
     pthread_mutex_lock(&gpu->watch.lock);
     int was_running = gpu->watch.is_running;
     gpu->watch.is_ending = 1;
@@ -374,6 +374,9 @@ void vy_gpu_end(vy_gpu *gpu) {
     pthread_mutex_unlock(&gpu->watch.lock);
     if (was_running)
         pthread_join(gpu->watch.thread, NULL);
+}
+
+void vy_gpu_end(vy_gpu *gpu) {
     pthread_cond_destroy(&gpu->watch.changed);
     pthread_mutex_destroy(&gpu->watch.lock);
     pthread_mutex_destroy(&gpu->probing);

@@ -184,15 +184,14 @@ vyre_status vy_gpu_pipeline_compile(void *self, vyre_program *program, const vyr
     vy_gpu *gpu = self;
     vy_gpu_executable *code = NULL;
     int was_pushed;
-    vyre_status status = gpu->calls->enter(gpu, &was_pushed, error);
+    vyre_status status = vy_gpu_numerics_confirm(gpu, error);
+    if (status == VYRE_OK)
+        status = gpu->calls->enter(gpu, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_gpu_numerics_confirm(gpu, error);
-    if (status == VYRE_OK) {
-        vy_deadline_scope before = vy_deadline_begin(options->deadline_ns);
-        status = gpu->calls->compile(gpu, program, options->cancellable, &code, error);
-        vy_deadline_end(before);
-    }
+    vy_deadline_scope before = vy_deadline_begin(options->deadline_ns);
+    status = gpu->calls->compile(gpu, program, options->cancellable, &code, error);
+    vy_deadline_end(before);
     gpu->calls->leave(gpu, was_pushed);
     return status == VYRE_OK ? make(gpu, code, out, error) : status;
 }

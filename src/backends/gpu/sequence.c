@@ -98,16 +98,13 @@ static vyre_status add_item(vy_gpu_sequence *t, const vy_gpu_item *item, vyre_ou
                : status;
 }
 
-/* Items that are offered to add_many in one call. */
-enum { MANY = 4096 };
-
 /* Enqueues all launches, many per call where possible. */
 static vyre_status add_list(vy_gpu_sequence *t, vyre_outputs *outputs, vyre_error *error) {
     const vy_gpu_launch_list *list = t->list;
     vyre_status status = VYRE_OK;
     for (size_t i = 0, end; i < list->count && status == VYRE_OK; i = end) {
         int was_added = 0;
-        end = list->count - i < MANY ? list->count : i + MANY;
+        end = list->count - i < VY_GPU_MANY ? list->count : i + VY_GPU_MANY;
         *t->failed = i;
         if (t->gpu->calls->add_many)
             status = t->gpu->calls->add_many(t, i, end - i, &was_added, error);

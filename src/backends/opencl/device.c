@@ -509,9 +509,7 @@ static void device_profile(void *self, vyre_device_profile *profile) {
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     vy_ocl *ocl = self;
     vy_opencl_device target = ocl->target;
-    vyre_status status = vy_ocl_enter(ocl, error);
-    if (status == VYRE_OK)
-        status = vy_gpu_numerics_confirm(self, error);
+    vyre_status status = vy_gpu_numerics_confirm(self, error);
     target.exact = atomic_load(&ocl->base.exact);
     size_t length = strlen(ocl->info.identity);
     if (status == VYRE_OK)
@@ -533,6 +531,7 @@ static vyre_status shutdown(void *self, vyre_error *error) {
 
 static void destroy(void *self) {
     vy_ocl *ocl = self;
+    vy_gpu_watch_end(&ocl->base);
     device_end(ocl);
     vy_ocl_blocks_free(ocl);
     vy_gpu_end(&ocl->base);

@@ -427,9 +427,7 @@ vyre_status vy_ocl_emit(void *self, vyre_program *program, const vyre_compile_op
                         vyre_error *error) {
     vy_ocl *ocl = self;
     vy_opencl_code code;
-    vyre_status status = vy_ocl_enter(ocl, error);
-    if (status == VYRE_OK)
-        status = vy_gpu_numerics_confirm(self, error);
+    vyre_status status = vy_gpu_numerics_confirm(self, error);
     if (status != VYRE_OK)
         return status;
     const vy_opencl_device target = target_of(ocl);

@@ -3,7 +3,6 @@
 #include "backends/conform_control.h"
 
 #include "backends/cuda/launch.h"
-#include "backends/cuda/pending.h"
 #include "backends/cuda/stream_slot.h"
 #include "driver/async.h"
 #include "driver/backend.h"
@@ -192,9 +191,10 @@ static void warm_up(rig *r) {
         vyre_pending_free(pending[i]);
     }
     vy_async_wait_all(r->c.backend, 0);
-    vy_cuda_stream_slot *last_used = atomic_load(&device_of(r)->last_used), *idle = device_of(r)->idle;
+    vy_cuda_stream_slot *last_used = atomic_load(&device_of(r)->last_used);
+    vy_gpu_slot *idle = device_of(r)->base.idle;
     assert_true(last_used && idle);
-    last_used->is_control_clean = idle->is_control_clean = 0;
+    last_used->base.is_control_clean = idle->is_control_clean = 0;
 }
 
 /* The second one waits on the device behind the first. It is told to end before its control block is there, which says
@@ -323,51 +323,6 @@ static void memory_is_freed_where_there_is_none_for_anything(void **state) {
     vy_cuda_dynamic_symbols_wrap(NULL);
 }
 
-/* ---- threads ---- */
-
-static int no_context(vy_cu_context *current) {
-    *current = NULL;
-    return VY_CU_OK;
-}
-static int any_context(vy_cu_context context) {
-    (void)context;
-    return VY_CU_OK;
-}
-
-typedef struct notice {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int is_told, is_blocked;
-} notice;
-
-static void note_signals(void *user) {
-    notice *n = user;
-    sigset_t mask;
-    pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    pthread_mutex_lock(&n->lock);
-    n->is_told = 1;
-    n->is_blocked = sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM);
-    pthread_cond_signal(&n->changed);
-    pthread_mutex_unlock(&n->lock);
-}
-
-static void who_looks_at_events_leaves_signals_to_the_application(void **state) {
-    (void)state;
-    static vy_cuda cuda;
-    notice n = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    vy_cuda_watched_event watched = {.done = note_signals, .user = &n}; /* no event: it is done */
-    cuda.api.context_current = no_context;
-    cuda.api.context_set = any_context;
-    vy_cuda_event_watcher_start(&cuda.watch);
-    assert_int_equal(vy_cuda_event_watcher_add(&cuda, &watched), 1);
-    pthread_mutex_lock(&n.lock);
-    while (!n.is_told)
-        pthread_cond_wait(&n.changed, &n.lock);
-    pthread_mutex_unlock(&n.lock);
-    vy_cuda_event_watcher_end(&cuda.watch);
-    assert_int_equal(n.is_blocked, 1);
-}
-
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
@@ -379,7 +334,6 @@ int main(void) {
         cmocka_unit_test(a_kernel_without_end_ends_if_its_start_fails),
         cmocka_unit_test(memory_that_is_out_waits_for_nobodys_kernel),
         cmocka_unit_test(memory_is_freed_where_there_is_none_for_anything),
-        cmocka_unit_test(who_looks_at_events_leaves_signals_to_the_application),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

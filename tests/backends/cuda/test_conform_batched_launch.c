@@ -79,7 +79,8 @@ static void stack_compare(conform *c, const vyre_program *program, const stack *
 static void ask_for_tables(vyre_pipeline *pipeline) {
     vy_executable *code;
     OK(vy_pipeline_executable(pipeline, (vy_stop_condition){0}, 0, &code, &error));
-    atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_BATCHED_COMPILE_AFTER);
+    atomic_store(&((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code)->rows,
+                 VY_CUDA_BATCHED_COMPILE_AFTER);
 }
 
 static void try_seed(conform *c, uint64_t seed, unsigned *tables) {

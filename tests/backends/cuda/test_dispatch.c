@@ -630,7 +630,7 @@ static vy_cuda_executable *code_of(cost *k) {
     vy_executable *code;
     vyre_error error;
     assert_int_equal(vy_pipeline_executable(k->r->pipelines[ADD], (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
-    return ((vy_cuda_pipeline *)code->entries->self)->code;
+    return ((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code);
 }
 
 static void the_device_computes_what_is_promised(void **state) {
@@ -639,11 +639,11 @@ static void the_device_computes_what_is_promised(void **state) {
     cost k = {.r = &r};
     rig_open(&r);
     vy_cuda *cuda = code_of(&k)->cuda;
-    uint64_t promised = vy_ptx_target(cuda->device_info.architecture, 0).exact, given = cuda->exact;
+    uint64_t promised = vy_ptx_target(cuda->device_info.architecture, 0).exact, given = cuda->base.exact;
     for (int i = 0; i < VYRE_NUMERIC_COUNT; i++)
         if (promised & ~given & UINT64_C(1) << i)
             printf("%s is promised, and the device does something else\n", vyre_numeric_name((vyre_numeric)i));
-    assert_int_equal(cuda->is_probed, 1);
+    assert_int_equal(cuda->base.is_probed, 1);
     assert_int_equal(given, promised);
     rig_close(&r);
 }
@@ -677,14 +677,14 @@ static int our_flight(cost *k) {
     vyre_error error;
     const uint64_t elements[] = {256, 256};
     const vyre_launch launch = {.struct_size = sizeof launch,
-                                .program = raw.code->program,
+                                .program = raw.code->base.program,
                                 .params = k->arguments.params,
                                 .param_count = 1,
                                 .elements = elements,
                                 .buffer_count = 2,
                                 .groups = {1, 1, 1},
                                 .label = ""};
-    return vy_cuda_submission_run(raw.code, &launch, NULL, k->native, NULL, NULL, &error);
+    return vy_gpu_submission_run(&raw.code->base, &launch, NULL, k->native, NULL, NULL, &error);
 }
 
 static int our_dispatch(cost *k) {
@@ -786,7 +786,7 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
         double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
         for (int round = 0; round < 5; round++) {
             vy_cuda_lowered lowered;
-            vy_cuda_executable *code;
+            vy_gpu_executable *code;
             vy_cu_module text, cubin;
             vy_cu_link link;
             void *image;
@@ -794,7 +794,7 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
             uint64_t at[6] = {vy_clock_now()};
             vy_cuda_lowering how = {.architecture = cuda->device_info.architecture,
                                     .target = vy_ptx_target(cuda->device_info.architecture, 0)};
-            how.target.exact = cuda->exact;
+            how.target.exact = cuda->base.exact;
             assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), 0);
             at[1] = vy_clock_now();
             assert_int_equal(api->module_load(&text, lowered.code.text.data, 0, NULL, NULL), 0);
@@ -807,13 +807,13 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
             at[3] = vy_clock_now();
             assert_int_equal(api->module_load(&cubin, image, 0, NULL, NULL), 0);
             at[4] = vy_clock_now();
-            assert_int_equal(vy_cuda_compile(cuda, program, 0, &code, &error), 0);
+            assert_int_equal(vy_cuda_compile(&cuda->base, program, 0, &code, &error), 0);
             at[5] = vy_clock_now();
             for (int step = 0; step < 5; step++) {
                 double took = (double)(at[step + 1] - at[step]) / 1e6;
                 best[step] = took < best[step] ? took : best[step];
             }
-            vy_cuda_executable_release(code);
+            vy_gpu_executable_release(code);
             api->module_unload(text);
             api->module_unload(cubin);
             api->link_destroy(link);

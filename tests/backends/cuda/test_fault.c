@@ -139,7 +139,8 @@ static vyre_status resident(course *c, vyre_error *error) {
 static void ask_for_tables(course *c) {
     vy_executable *code;
     if (vy_pipeline_executable(c->plain, (vy_stop_condition){0}, 0, &code, NULL) == VYRE_OK)
-        atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_BATCHED_COMPILE_AFTER);
+        atomic_store(&((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code)->rows,
+                     VY_CUDA_BATCHED_COMPILE_AFTER);
     c->may_do_without = !shim.struck;
 }
 
@@ -287,6 +288,7 @@ static vyre_status go_stored(course *c, vyre_error *error) {
 
 /* A probe that fails is run again by who compiles next: that is the same call here, and nobody need be told. */
 static vyre_status go_with_probe(course *c, vyre_error *error) {
+    vy_gpu_probe_forget();
     vyre_status status = vyre_acquire("cuda", &c->backend, error);
     return status == VYRE_OK ? vyre_compile(c->backend, c->s->plain, NULL, &c->plain, error) : status;
 }

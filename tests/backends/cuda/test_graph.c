@@ -138,7 +138,7 @@ static void try_turns(int may_begin_early) {
     rig_open(&r);
     vy_executable *code;
     OK(vy_pipeline_executable(r.pipelines[TURN], (vy_stop_condition){0}, 0, &code, &error));
-    const vy_cuda *cuda = ((vy_cuda_pipeline *)code->entries->self)->code->cuda;
+    const vy_cuda *cuda = ((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code)->cuda;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         t = (table){.count = 301, .width = 2};
         for (size_t i = 0; i < t.count; i++)
@@ -189,8 +189,8 @@ static void many_rows_are_several_graphs(void **state) {
     (void)state;
     static rig r;
     static table t;
-    static const vyre_resource *rows[2 * VY_CUDA_GRAPH_MAX + 9];
-    static vyre_outputs outputs[2 * VY_CUDA_GRAPH_MAX + 9];
+    static const vyre_resource *rows[2 * VY_GPU_MANY + 9];
+    static vyre_outputs outputs[2 * VY_GPU_MANY + 9];
     rig_open(&r);
     t = (table){.count = SLOTS, .width = 1};
     for (size_t i = 0; i < t.count; i++)

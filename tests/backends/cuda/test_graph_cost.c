@@ -103,7 +103,7 @@ static void prepare_timed(timed *t) {
     uint32_t grid[3];
     rig_open(&t->r);
     assert_int_equal(vy_pipeline_executable(t->r.pipelines[TWICE], (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
-    t->b.kernel = &((vy_cuda_pipeline *)code->entries->self)->code->kernel;
+    t->b.kernel = &((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code)->kernel;
     t->b.size = t->b.kernel->param_bytes;
     assert_true(t->b.size <= sizeof t->b.params[0][0]);
     assert_int_equal(vy_resident_pin(t->r.c.backend, t->r.memory[0], 0, 0, 1, 0, &use, &error), VYRE_OK);

@@ -621,6 +621,13 @@ static int see_image(vy_cu_module *module, const void *image, unsigned count, in
     return 218;
 }
 
+static vyre_status compile(vy_cuda *cuda, vyre_program *program, vy_cuda_executable **out, vyre_error *error) {
+    vy_gpu_executable *code = NULL;
+    vyre_status status = vy_cuda_compile(&cuda->base, program, 0, &code, error);
+    *out = (vy_cuda_executable *)code;
+    return status;
+}
+
 static void the_driver_is_given_the_text_of_the_program(void **state) {
     (void)state;
     static vy_cuda cuda;
@@ -633,9 +640,9 @@ static void the_driver_is_given_the_text_of_the_program(void **state) {
     cuda.api.module_load = see_image;
     cuda.api.error_name = cuda.api.error_string = no_name;
     const vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, 0)};
-    atomic_init(&cuda.exact, how.target.exact);
+    atomic_init(&cuda.base.exact, how.target.exact);
     assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), VYRE_OK);
-    assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+    assert_int_not_equal(compile(&cuda, program, &code, &error), VYRE_OK);
     assert_null(code);
     assert_string_equal(seen, lowered.code.text.data);
     free(seen);
@@ -656,8 +663,8 @@ static void emitted_code_is_that_of_the_compile(void **state) {
     vyre_bytes code = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
     cuda.device_info.architecture = 90;
-    atomic_init(&cuda.exact, how.target.exact);
-    atomic_init(&cuda.is_probed, 1);
+    atomic_init(&cuda.base.exact, how.target.exact);
+    atomic_init(&cuda.base.is_probed, 1);
     assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), VYRE_OK);
     assert_int_equal(vy_cuda_emit(&cuda, program, &options, &code, &error), VYRE_OK);
     assert_int_equal(code.size, lowered.code.text.size);
@@ -753,7 +760,8 @@ static int idle_launch(vy_cu_function function, unsigned grid_x, unsigned grid_y
 static void idle_start(vy_cuda *cuda) {
     memset(&idle, 0, sizeof idle);
     memset(cuda, 0, sizeof *cuda);
-    pthread_mutex_init(&cuda->lock, NULL);
+    vy_gpu_start(&cuda->base, "cuda", &vy_cuda_calls);
+    cuda->base.can_signal = cuda->base.has_deadline = 1;
     cuda->device_info = (vy_cuda_device_info){.architecture = 90,
                                               .shared_bytes = 48 << 10,
                                               .grid = {INT32_MAX, 65535, 65535},
@@ -772,7 +780,7 @@ static void idle_start(vy_cuda *cuda) {
     cuda->api.copy_to_host = idle_copy_out;
     cuda->api.launch = idle_launch;
     cuda->api.error_name = cuda->api.error_string = no_name;
-    atomic_init(&cuda->exact, vy_ptx_target(90, 0).exact);
+    atomic_init(&cuda->base.exact, vy_ptx_target(90, 0).exact);
 }
 
 static const char indirect_text[] = "program p {\n buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n"
@@ -789,35 +797,35 @@ static void a_compile_loads_all_but_the_kernel_for_batches(void **state) {
     vyre_bytes stored = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
     idle_start(&cuda);
-    assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+    assert_int_equal(compile(&cuda, program, &code, &error), VYRE_OK);
     assert_int_equal(idle.loads, 2);
     assert_int_equal(vy_cuda_executable_indirect(code, &kernel, &error), VYRE_OK);
     assert_int_equal(kernel->blocks, 2 * 4);
     assert_int_equal(idle.loads, 2);
     assert_int_equal(vy_cuda_executable_batched(code, &other, &error), VYRE_UNSUPPORTED);
     /* As it is stored by a driver without a linker, and loaded. */
-    assert_int_equal(vy_cuda_compile_binary(code, &stored, &error), VYRE_OK);
+    assert_int_equal(vy_cuda_compile_binary(&code->base, &stored, &error), VYRE_OK);
     assert_int_equal(stored.size, code->object.size);
     assert_memory_equal(stored.data, code->object.data, stored.size);
     assert_int_equal(vy_cuda_executable_new(&cuda, program, &stored, &again, &error), VYRE_OK);
-    assert_memory_equal(code->facts, again->facts, code->facts->bytes);
-    vy_cuda_executable_release(again);
-    vy_cuda_executable_release(code);
+    assert_memory_equal(code->base.facts, again->base.facts, code->base.facts->bytes);
+    vy_gpu_executable_release(&again->base);
+    vy_gpu_executable_release(&code->base);
     assert_int_equal(idle.loads, 4);
     assert_int_equal(idle.unloads, 4);
     vyre_program_release(program);
     program = parse(divisible_text);
     idle_start(&cuda);
-    assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+    assert_int_equal(compile(&cuda, program, &code, &error), VYRE_OK);
     assert_int_equal(vy_cuda_executable_indirect(code, &kernel, &error), VYRE_UNSUPPORTED);
     assert_int_equal(idle.loads, 1);
-    assert_int_equal(code->facts->is_divisible, 1);
+    assert_int_equal(code->base.facts->is_divisible, 1);
     for (int i = 0; i < 2; i++)
         assert_int_equal(vy_cuda_executable_batched(code, &kernel, &error), VYRE_OK);
     assert_int_equal(idle.loads, 2);
     assert_int_equal(kernel->header.batched, 1);
     assert_int_equal(kernel->param_bytes, code->kernel.param_bytes);
-    vy_cuda_executable_release(code);
+    vy_gpu_executable_release(&code->base);
     assert_int_equal(idle.unloads, 2);
     vyre_program_release(program);
 }
@@ -832,7 +840,7 @@ static void a_kernel_that_is_not_loaded_leaves_nothing(void **state) {
         vy_cuda_executable *code;
         idle_start(&cuda);
         idle.fail_load = k;
-        assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+        assert_int_not_equal(compile(&cuda, program, &code, &error), VYRE_OK);
         assert_null(code);
         assert_int_equal(idle.unloads, k - 1);
     }
@@ -843,8 +851,9 @@ static vyre_status compile_idle(void *program) {
     static vy_cuda cuda;
     vy_cuda_executable *code;
     idle_start(&cuda);
-    vyre_status status = vy_cuda_compile(&cuda, program, 0, &code, NULL);
-    vy_cuda_executable_release(code);
+    vyre_status status = compile(&cuda, program, &code, NULL);
+    if (code)
+        vy_gpu_executable_release(&code->base);
     assert_int_equal(idle.loads, idle.unloads);
     return status;
 }
@@ -867,17 +876,19 @@ static void a_grid_over_the_limits_is_launched_in_parts(void **state) {
     vy_cuda_executable *code;
     vyre_error error = VYRE_ERROR_INIT;
     const uint64_t elements[] = {1};
-    const vy_cu_address addresses[] = {0x1000};
+    static const vy_gpu_buffers buffers = {.addresses = {0x1000}};
     const vyre_launch launch = {.elements = elements, .buffer_count = 1, .groups = {7, 150000, 1}};
     for (uint32_t traps = 0; traps < 2; traps++) {
-        vy_cuda_stream_slot slot = {.mirror = &mirror, .is_control_clean = 1};
+        vy_cuda_stream_slot slot = {.base = {.gpu = &cuda.base, .taken = &mirror.taken, .is_control_clean = 1},
+                                    .mirror = &mirror};
         uint32_t covered = 0;
         idle_start(&cuda);
         idle.traps = traps;
-        assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+        assert_int_equal(compile(&cuda, program, &code, &error), VYRE_OK);
         assert_int_equal(code->kernel.header.tiled_axes, 6);
         idle.tile_offset = code->kernel.tile_offset;
-        assert_int_equal(vy_cuda_launch_tiles(&slot, code, &launch, addresses, &error), VYRE_OK);
+        assert_int_equal(vy_gpu_launch_slices(&slot.base, &code->base, &code->kernel.base, &launch, &buffers, &error),
+                         VYRE_OK);
         assert_int_equal(idle.loads, 1);
         assert_int_equal(idle.launches, 3);
         for (unsigned i = 0; i < idle.launches; i++) {
@@ -894,7 +905,7 @@ static void a_grid_over_the_limits_is_launched_in_parts(void **state) {
         assert_int_equal(covered, 150000);
         assert_int_equal(mirror.taken.trap_invocation, traps ? 0 : UINT64_MAX);
         assert_int_equal(mirror.taken.trap_code, traps);
-        vy_cuda_executable_release(code);
+        vy_gpu_executable_release(&code->base);
     }
     vyre_program_release(program);
 }

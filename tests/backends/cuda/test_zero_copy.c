@@ -45,33 +45,33 @@ static void a_copy_is_left_out_if_all_that_it_carries_can_be_direct(void **state
     };
     static vy_cuda cuda;
     static vy_cuda_executable code;
-    static vy_cuda_submission submission;
+    static vy_gpu_submission submission;
     static const uint8_t accesses[] = {VYRE_ACCESS_READ, VYRE_ACCESS_READ_WRITE, VYRE_ACCESS_WRITE, VYRE_ACCESS_WRITE,
                                        VYRE_ACCESS_READ};
     code.cuda = &cuda;
-    code.buffer_count = 3;
-    code.facts = calloc(1, sizeof *code.facts + 3 * sizeof *code.facts->buffers);
+    code.base.buffer_count = 3;
+    code.base.facts = calloc(1, sizeof *code.base.facts + 3 * sizeof *code.base.facts->buffers);
     code.kernel.header.block[0] = 64, code.kernel.header.block[1] = code.kernel.header.block[2] = 1;
-    submission.cuda = &cuda;
-    submission.code = &code;
+    submission.gpu = &cuda.base;
+    submission.code = &code.base;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         for (int is_off = 0; is_off < 2; is_off++) {
             uint8_t is_cleared[3], direct[3];
             const vyre_launch launch = {.groups = {rows[k].groups, 1, 1}, .buffer_count = 3};
             cuda.device_info.zero_copy_bytes = is_off ? 0 : 64 << 10; /* what the rows are written for */
             for (int i = 0; i < 3; i++) {
-                code.facts->buffers[i].access = accesses[rows[k].kinds[i]];
-                code.facts->buffers[i].host_requests = rows[k].costs[i];
+                code.base.facts->buffers[i].access = accesses[rows[k].kinds[i]];
+                code.base.facts->buffers[i].host_requests = rows[k].costs[i];
                 is_cleared[i] = rows[k].kinds[i] == C;
                 submission.sizes[i] = rows[k].bytes;
-                submission.offsets[i] = rows[k].kinds[i] == D ? VY_CUDA_RESIDENT : 0;
+                submission.offsets[i] = rows[k].kinds[i] == D ? VY_GPU_ELSEWHERE : 0;
             }
             vy_cuda_zero_copy_select(&submission, &launch, is_cleared, direct);
             for (int i = 0; i < 3; i++)
                 if (direct[i] != (is_off ? 0 : rows[k].direct[i]))
                     fail_msg("row %zu, buffer %d%s: %d", k, i, is_off ? " (off)" : "", direct[i]);
         }
-    free(code.facts);
+    free(code.base.facts);
 }
 
 /* ---- with a device ---- */
@@ -236,7 +236,7 @@ static vy_cuda *device_of(vyre_pipeline *pipeline) {
     vy_executable *code;
     vyre_error error;
     assert_int_equal(vy_pipeline_executable(pipeline, (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
-    return ((vy_cuda_pipeline *)code->entries->self)->code->cuda;
+    return ((vy_cuda_executable *)((vy_gpu_pipeline *)code->entries->self)->code)->cuda;
 }
 
 static void open_counted(conform *c) {
