@@ -1,5 +1,5 @@
-/* Eager readback: large outputs of an asynchronous dispatch are read back when its kernel ends, not when the caller waits
- * for them. So they overlap with the uploads of other dispatches (submission.h). */
+/* Eager readback: large outputs of an asynchronous dispatch are read back when its kernel ends, not when the caller
+ * waits for them. So they overlap with the uploads of other dispatches (submission.h). */
 #include "backends/cuda/submission.h"
 
 #include "backends/cuda/transfer.h"

@@ -423,8 +423,8 @@ vyre_status vy_gpu_sequence_run(void *self, const vyre_native_step *steps, size_
 
 /* ---- asynchronous dispatches ----
  *
- * `wait` decodes the result and delivers the outputs. A thread calls the owners of dispatches that are done, and signals
- * kernels to end that do not see their deadline; it is started with the first dispatch that needs it. */
+ * `wait` decodes the result and delivers the outputs. A thread calls the owners of dispatches that are done, and
+ * signals kernels to end that do not see their deadline; it is started with the first dispatch that needs it. */
 
 struct vy_gpu_pending {
     vy_gpu_pending *next; /* in the list of the watching thread */
