@@ -19,13 +19,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What a linked program needs as long as it lives. If ops have code for a target, the program is linked again for that
- * target from the program before linking. */
+/* What a linked program needs as long as it lives. If ops have code or another body for some targets, the program is
+ * linked again for such a target from the program before linking. */
 typedef struct snapshot_keepalive {
     vy_keepalive base;
     vyre_dialects_guard guard;
-    vyre_program *source;   /* before linking; NULL if no op has code for c or ptx */
-    vyre_digest linked;     /* of the program that linking made of it without such code */
+    vyre_program *source;   /* before linking; NULL if no op has code for c or ptx, or a body without f64 */
+    vyre_digest linked;     /* of the program that linking made of it for all targets */
     vy_lowered_op *lowered; /* base.lowered; `names` has their names */
     size_t capacity;
     vy_arena names;
@@ -76,7 +76,8 @@ typedef struct linker {
     vyre_target target;
     VY_VECTOR(vy_lowered_op) lowered; /* the ops whose calls remain */
     vy_arena names;                   /* of those calls */
-    int has_code;                     /* an op has code for c or ptx */
+    int has_choice;                   /* an op has code for c or ptx, or a body without f64 */
+    int without_f64, is_without_f64;  /* bodies without f64 are linked; one was */
     vyre_error *error;
 } linker;
 
@@ -120,6 +121,21 @@ static uint32_t find_function(const vyre_program *body, const char *name) {
         if (strcmp(vy_symbol_name(body, body->functions.items[i].name), name) == 0)
             return i;
     return VY_NONE;
+}
+
+/* The function that calls of an op are linked with. Only the standard library has bodies without f64: they return the
+ * same bits, as its tests prove for all inputs. */
+static uint32_t find_body(linker *l, const vyre_op_definition *op) {
+    char name[VY_LIMIT_NAME + 1];
+    uint32_t variant = VY_NONE;
+    int length = snprintf(name, sizeof name, "%s_without_f64", op->function);
+    if (strcmp(op->owner, VY_STANDARD_LIBRARY_OWNER) == 0 && length < (int)sizeof name)
+        variant = find_function(op->body, name);
+    l->has_choice |= variant != VY_NONE;
+    if (variant == VY_NONE || !l->without_f64)
+        return find_function(op->body, op->function);
+    l->is_without_f64 = 1;
+    return variant;
 }
 
 static int fits(const vyre_program *p, const vy_arg *arg, const vyre_op_operand *operand) {
@@ -273,8 +289,8 @@ static vyre_status choose_code(linker *l, const vyre_op_definition *op, int *is_
     const vyre_lowering *lowering = vy_op_lowering(vy_op_of(op), l->target);
     int is_usable = 0;
     *is_lowered = find_lowered(l, op) != NULL;
-    for (uint32_t i = 0; i < op->lowering_count && !l->has_code; i++)
-        l->has_code = vy_lowering_has_language(vy_lowering_target(&op->lowerings[i]));
+    for (uint32_t i = 0; i < op->lowering_count && !l->has_choice; i++)
+        l->has_choice = vy_lowering_has_language(vy_lowering_target(&op->lowerings[i]));
     if (!l->policy || *is_lowered || !lowering)
         return VYRE_OK;
     if (lowering->ulp && l->program->numerics == VYRE_NUMERICS_STRICT)
@@ -314,8 +330,7 @@ static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
     if (status != VYRE_OK || is_lowered)
         return status;
     vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
-    return add_unit(
-        l, &(link_unit){.from = op->body, .function = find_function(op->body, op->function), .op = op, .at = at});
+    return add_unit(l, &(link_unit){.from = op->body, .function = find_body(l, op), .op = op, .at = at});
 }
 
 static vyre_status collect_calls(linker *l, uint32_t index) {
@@ -350,8 +365,8 @@ static uint32_t function_index(const linker *l, uint32_t unit_index) {
     return unit_index == own ? l->units.count - 1 : unit_index - 1;
 }
 
-static int is_body(const link_unit *p) {
-    return p->op && p->op->body == p->from && find_function(p->from, p->op->function) == p->function;
+static int is_body(linker *l, const link_unit *p) {
+    return p->op && p->op->body == p->from && find_body(l, p->op) == p->function;
 }
 
 static vy_symbol copy_name(linker *l, const vyre_program *from, vy_symbol name) {
@@ -371,7 +386,7 @@ static void name_unit(linker *l, uint32_t index) {
         p->name = copy_name(l, p->from, own);
         return;
     }
-    snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".", is_body(p) ? "" : last);
+    snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(l, p) ? "" : ".", is_body(l, p) ? "" : last);
     for (;;) { /* so far the draft has the names of functions and of the program, and the latter has no dot */
         size_t length = strnlen(text, VY_LIMIT_NAME - strlen(suffix));
         while (text[length - 1] == '.' || text[length - 1] == ':') /* a name must not end in a separator */
@@ -460,7 +475,7 @@ static uint32_t callee_of(linker *l, const link_unit *p, const vy_stmt *s, const
     *op = vyre_dialects_find(l->guard, name, vy_call_id_length(name));
     if (find_lowered(l, *op))
         return VY_NONE;
-    return function_index(l, find_unit(l, (*op)->body, find_function((*op)->body, (*op)->function)));
+    return function_index(l, find_unit(l, (*op)->body, find_body(l, *op)));
 }
 
 static void copy_stmt(linker *l, const link_unit *p, const vyre_program *from, uint32_t index) {
@@ -599,7 +614,7 @@ static vyre_status pin_snapshot(linker *l, vyre_program *made) {
     pin->names = l->names;
     memset(&l->lowered, 0, sizeof l->lowered);
     memset(&l->names, 0, sizeof l->names);
-    if (l->has_code && !l->policy) {
+    if (l->has_choice && !l->policy && !l->without_f64) {
         pin->source = vyre_program_retain((vyre_program *)(uintptr_t)l->program);
         vyre_program_fingerprint(made, &pin->linked);
     }
@@ -607,20 +622,26 @@ static vyre_status pin_snapshot(linker *l, vyre_program *made) {
     return VYRE_OK;
 }
 
-/* Links a program. With a policy, the calls of ops that have code for the target remain; if no op has any, *out is
- * NULL. */
-static vyre_status link_program(vyre_program *program, vyre_dialects_guard guard, vyre_target target,
-                                const vy_lowering_policy *policy, vyre_diagnostics *diagnostics, vyre_program **out,
-                                vyre_error *error) {
+/* Which of the bodies and code of an op are linked: all zeros, the bodies for all targets. */
+typedef struct choice {
+    const vy_lowering_policy *policy; /* the calls of ops that have code for the target remain */
+    vyre_target target;
+    int without_f64; /* bodies without f64 replace others */
+} choice;
+
+/* Links a program. If it has no op with another choice than the one for all targets, *out is NULL. */
+static vyre_status link_program(vyre_program *program, vyre_dialects_guard guard, const choice *choice,
+                                vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error) {
     vyre_error own;
     linker l = {.program = program,
                 .guard = guard,
                 .last_number = 1,
-                .policy = policy,
-                .target = target,
+                .policy = choice->policy,
+                .target = choice->target,
+                .without_f64 = choice->without_f64,
                 .error = error ? error : &own};
     vyre_status status = collect(&l);
-    if (status == VYRE_OK && (!policy || l.lowered.count))
+    if (status == VYRE_OK && ((!l.policy && !l.without_f64) || l.lowered.count || l.is_without_f64))
         status = build(&l, diagnostics, out);
     if (status == VYRE_OK && *out) {
         status = pin_snapshot(&l, *out);
@@ -646,11 +667,11 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
         *out = vyre_program_retain(program);
         return VYRE_OK;
     }
-    return link_program(program, guard, VYRE_TARGET_COUNT, NULL, diagnostics, out, error);
+    return link_program(program, guard, &(choice){.target = VYRE_TARGET_COUNT}, diagnostics, out, error);
 }
 
-vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, const vy_lowering_policy *policy,
-                                 vyre_program **out, vyre_error *error) {
+/* Links a program that vyre_program_resolve made again, with another choice; retains any other. */
+static vyre_status link_again(vyre_program *program, const choice *choice, vyre_program **out, vyre_error *error) {
     const snapshot_keepalive *pin = (const snapshot_keepalive *)program->keepalive;
     vyre_digest now;
     vyre_status status = VYRE_OK;
@@ -658,11 +679,20 @@ vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, cons
     if (pin && pin->source) {
         vyre_program_fingerprint(program, &now);
         if (memcmp(&now, &pin->linked, sizeof now) == 0) /* and not a transformed program */
-            status = link_program(pin->source, pin->guard, target, policy, NULL, out, error);
+            status = link_program(pin->source, pin->guard, choice, NULL, out, error);
     }
     if (status == VYRE_OK && !*out)
         *out = vyre_program_retain(program);
     return status;
+}
+
+vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, const vy_lowering_policy *policy,
+                                 vyre_program **out, vyre_error *error) {
+    return link_again(program, &(choice){.policy = policy, .target = target}, out, error);
+}
+
+vyre_status vy_program_link_without_f64(vyre_program *program, vyre_program **out, vyre_error *error) {
+    return link_again(program, &(choice){.target = VYRE_TARGET_COUNT, .without_f64 = 1}, out, error);
 }
 
 vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error) {

@@ -3,6 +3,7 @@
  * A digest is BLAKE2b-256 of the results of one function for consecutive inputs, in the order of the inputs' bits, as
  * little-endian words of the type's size with one pattern for every NaN. The kernel computes its inputs from the
  * invocation's id. While the device computes one chunk, this thread hashes the previous one. */
+#include "dialect/load.h"
 #include "tool/args.h"
 #include "tool/load.h"
 #include "tool/terminal.h"
@@ -30,7 +31,7 @@ static const element elements[] = {{VYRE_TYPE_F32, 4, UINT64_C(1) << 32, "u32", 
 
 typedef struct math_options {
     const char *backend, *range, *blocks, *compare;
-    int json;
+    int json, without_f64;
 } math_options;
 
 static const tool_option options_table[] = {
@@ -42,6 +43,8 @@ static const tool_option options_table[] = {
      "also write the digest of every 2^20 inputs to FILE, one per line"},
     {"compare", 0, "FILE", TOOL_TEXT, offsetof(math_options, compare),
      "compute the digests that FILE contains, and report the first that differs"},
+    {"without-f64", 0, NULL, TOOL_FLAG, offsetof(math_options, without_f64),
+     "use the bodies without f64, of the functions that have one, as on a device with slow f64"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(math_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
@@ -154,6 +157,7 @@ static vyre_status compile(const request *r, const function *f, vyre_pipeline **
                                "}\n";
     const element *e = element_of(f);
     vyre_module *module = NULL;
+    vyre_program *linked = NULL, *program = NULL;
     vy_string source = {0};
     vyre_status status;
 
@@ -163,8 +167,14 @@ static vyre_status compile(const request *r, const function *f, vyre_pipeline **
     } else {
         status = vyre_text_parse(source.text, source.length, NULL, NULL, &module, error);
         if (status == VYRE_OK)
-            status = vyre_compile(r->backend, vyre_module_program(module, 0), NULL, out, error);
+            status = vyre_program_resolve(vyre_module_program(module, 0), r->guard, NULL, &linked, error);
+        if (status == VYRE_OK && r->options->without_f64)
+            status = vy_program_link_without_f64(linked, &program, error);
+        if (status == VYRE_OK)
+            status = vyre_compile(r->backend, program ? program : linked, NULL, out, error);
     }
+    vyre_program_release(program);
+    vyre_program_release(linked);
     vyre_module_free(module);
     vy_string_free(&source);
     return status;
