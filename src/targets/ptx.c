@@ -56,7 +56,8 @@ vyre_status vy_target_ptx_make(vyre_program *program, const vyre_emit_options *o
     vy_target_desc target = vy_ptx_target(architecture, options->cancellable);
     if (options->uncoarsened || options->indirect)
         target.coarsen = VY_COARSEN_NEVER;
-    const vy_ptx_options entry = {.architecture = architecture, .indirect = (uint8_t)(options->indirect != 0)};
+    const vy_ptx_options entry = {
+        .architecture = architecture, .target = &target, .indirect = (uint8_t)(options->indirect != 0)};
     if (status == VYRE_OK)
         status = vy_compile_pipeline(program, &target, NULL, compiled, error);
     if (status == VYRE_OK)

@@ -4,9 +4,11 @@
 
 #include "base/cpu_features.h"
 #include "compile/pipeline.h"
+#include "emit/opencl/opencl.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "support/fault.h"
+#include "vyre/dialect.h"
 #include "vyre/text.h"
 
 /* ---- what is run ---- */
@@ -210,7 +212,8 @@ static char *ptx_of(vyre_program *program, const vy_target_desc *target) {
     vy_compiled made;
     vy_ptx_code code;
     assert_int_equal(vy_compile_pipeline(program, target, NULL, &made, NULL), VYRE_OK);
-    assert_int_equal(vy_ptx_emit(made.program, &(vy_ptx_options){.architecture = 90}, &code, NULL), VYRE_OK);
+    const vy_ptx_options options = {.architecture = 90, .target = target};
+    assert_int_equal(vy_ptx_emit(made.program, &options, &code, NULL), VYRE_OK);
     char *text = calloc(code.text.size + 1, 1);
     assert_non_null(text);
     memcpy(text, code.text.data, code.text.size);
@@ -268,6 +271,106 @@ static void the_code_follows_the_limits_of_unrolling(void **state) {
     vyre_program_release(program);
 }
 
+static unsigned branches_in(const char *text) {
+    unsigned count = 0;
+    while ((text = strstr(text, "bra")) != NULL)
+        count++, text += 3;
+    return count;
+}
+
+static void the_code_follows_the_predication(void **state) {
+    vyre_program *program =
+        vy_test_parse("program p {\n buffer a : u32 read\n buffer b : u32 read_write\n workgroup 256\n grid over a\n"
+                      " let i = global_id.x\n if i < len(a) && a[i] > 5 { b[i] = a[i] + b[i] }\n}\n");
+    vy_target_desc target = vy_ptx_target(90, 0);
+    (void)state;
+    char *predicated = ptx_of(program, &target);
+    target.predication = (vy_predication){0};
+    char *branching = ptx_of(program, &target);
+    assert_true(branches_in(predicated) < branches_in(branching));
+    free(predicated);
+    free(branching);
+    vyre_program_release(program);
+}
+
+/* For each erratum a program whose code differs if it is avoided. */
+static void the_code_follows_each_erratum_of_ptxas(void **state) {
+    static const struct {
+        uint32_t erratum;
+        const char *body;
+    } rows[] = {{VY_PTX_ERRATUM_NEGATED_EXTREMES, "let w = u[i]\n u[i] = min(min(w, -u[i + 1]), -u[i + 2])"},
+                {VY_PTX_ERRATUM_NEGATIVE_ZERO, "x[i] = min(max(x[i], -0.0), 1.0)"},
+                {VY_PTX_ERRATUM_BOUNDS, "x[i] = min(max(x[i], x[i + 1]), abs(x[i + 2]))"},
+                {VY_PTX_ERRATUM_ABS, "u[i] = u32(abs(x[i]) < x[i + 1])"},
+                {VY_PTX_ERRATUM_SUMS, "var s = 0.5f32\n if u[i] > 7 { s = -0.25 }\n x[i] = s + 1.5"},
+                {VY_PTX_ERRATUM_HIGH_PRODUCTS, "v[i] = u64(mul_high(u[i], 5)) - v[i + 1]"},
+                {VY_PTX_ERRATUM_FLAGS, "x[i] = bitcast<f32>(u32(x[i] < x[i + 1]))"},
+                {VY_PTX_ERRATUM_TRIP_COUNTS, "var n = u[i]\n while n < u[i + 3] { x[n] = x[n] * 3.0\n n = n + 7 }"}};
+    uint32_t all = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        vy_target_desc target = vy_ptx_target(90, 0);
+        all |= rows[i].erratum;
+        snprintf(text, sizeof text,
+                 "program p {\n buffer x : f32 read_write\n buffer u : u32 read_write\n buffer v : u64 read_write\n"
+                 " workgroup 64\n grid over x\n let i = global_id.x\n %s\n}\n",
+                 rows[i].body);
+        vyre_program *program = vy_test_parse(text);
+        char *avoided = ptx_of(program, &target);
+        target.errata &= ~rows[i].erratum;
+        char *plain = ptx_of(program, &target);
+        if (strcmp(avoided, plain) == 0)
+            fail_msg("without erratum %#x the code is the same:\n%s", rows[i].erratum, plain);
+        free(avoided);
+        free(plain);
+        vyre_program_release(program);
+    }
+    assert_int_equal(all, VY_PTX_ERRATA);
+}
+
+static vyre_program *resolved(const char *text) {
+    vyre_program *program = vy_test_parse(text), *linked;
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    assert_int_equal(vyre_program_resolve(program, guard, NULL, &linked, NULL), VYRE_OK);
+    vyre_dialects_release(&guard);
+    vyre_program_release(program);
+    return linked;
+}
+
+static void the_code_follows_the_variant_of_math(void **state) {
+    vyre_program *program = resolved("program p {\n buffer x : f32 read_write\n workgroup 64\n grid over x\n"
+                                     " x[global_id.x] = exp(x[global_id.x])\n}\n");
+    vy_target_desc target = vy_ptx_target(90, 0);
+    (void)state;
+    char *with = ptx_of(program, &target);
+    target.math = VY_MATH_WITHOUT_F64;
+    char *without = ptx_of(program, &target);
+    assert_true(strstr(with, ".f64") != NULL && strstr(without, ".f64") == NULL);
+    free(with);
+    free(without);
+    vyre_program_release(program);
+}
+
+static void architectures_with_slow_f64_avoid_it(void **state) {
+    static const uint32_t fast[] = {0, 60, 70, 72, 80, 90, 100}, slow[] = {61, 62, 75, 86, 87, 89, 120};
+    (void)state;
+    for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
+        assert_int_equal(vy_ptx_target(fast[i], 0).math, VY_MATH_WITH_F64);
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+        assert_int_equal(vy_ptx_target(slow[i], 0).math, VY_MATH_WITHOUT_F64);
+}
+
+static void an_opencl_device_describes_its_f64_and_errata(void **state) {
+    const vy_opencl_device without = {.exact = vy_opencl_assumed(0), .errata = VY_OPENCL_ERRATUM_BRANCHES},
+                           with = {.exact = vy_opencl_assumed(1)};
+    (void)state;
+    assert_int_equal(vy_opencl_target(&without, NULL, 0).math, VY_MATH_WITHOUT_F64);
+    assert_int_equal(vy_opencl_target(&with, NULL, 0).math, VY_MATH_WITH_F64);
+    assert_int_equal(vy_opencl_target(&without, NULL, 0).errata, VY_OPENCL_ERRATUM_BRANCHES);
+    assert_int_equal(vy_opencl_target(&with, NULL, 0).errata, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_target_has_the_passes_of_its_description),
@@ -279,6 +382,11 @@ int main(void) {
         cmocka_unit_test(code_and_profile_follow_the_widest_access),
         cmocka_unit_test(the_profile_follows_the_numerics),
         cmocka_unit_test(the_code_follows_the_limits_of_unrolling),
+        cmocka_unit_test(the_code_follows_the_predication),
+        cmocka_unit_test(the_code_follows_each_erratum_of_ptxas),
+        cmocka_unit_test(the_code_follows_the_variant_of_math),
+        cmocka_unit_test(architectures_with_slow_f64_avoid_it),
+        cmocka_unit_test(an_opencl_device_describes_its_f64_and_errata),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

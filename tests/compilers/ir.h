@@ -83,7 +83,7 @@ static inline ir_code ir_compile(const char *text, const char *entry, uint64_t f
     if (passes[0])
         ir_optimise(module, machine, passes);
     if (avoids)
-        vy_llvm_errata_rewrite(module, features);
+        vy_llvm_errata_rewrite(module, vy_cpu_target(features, 0).errata);
     ir_stop_if(LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &words, &object), "code", words);
     vyre_status status = vy_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, 0, &flat, &error);
     if (status == VYRE_UNSUPPORTED)

@@ -70,6 +70,7 @@ static int has_indirect_grid(const vyre_program *program) {
 static vyre_status emit(const vyre_program *legal, const vy_cuda_lowering *how, int is_indirect, vy_cuda_lowered *out,
                         vyre_error *error) {
     vy_ptx_options options = {.architecture = how->architecture,
+                              .target = &how->target,
                               .reserved = how->reserved,
                               .tiled_axes = (uint8_t)(6 | out->facts->is_divisible),
                               .dependent_launch = how->has_dependent_launch};

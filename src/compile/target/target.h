@@ -44,6 +44,41 @@ typedef enum vy_coarsen_use {
     VY_COARSEN_IF_POSSIBLE /* for tests */
 } vy_coarsen_use;
 
+/* Which branches become predicated code: the most ops and accesses of both sides of an `if`, and the most ops of an
+ * iteration that becomes straight-line code. All zeros: none. */
+typedef struct vy_predication {
+    uint32_t ops, accesses, ops_of_trip;
+} vy_predication;
+
+/* Which body of a math function is compiled, if the standard library has two. Both return the same bits. */
+typedef enum vy_math_variant {
+    VY_MATH_WITH_F64,
+    VY_MATH_WITHOUT_F64 /* the target has no f64, or a slow one */
+} vy_math_variant;
+
+/* Errata of ptxas that need other code in some programs, with their numbers in docs/internals/ptx.md. The emitter never
+ * writes what triggers the others. */
+enum {
+    VY_PTX_ERRATUM_NEGATED_EXTREMES = 1 << 0, /* E4 */
+    VY_PTX_ERRATUM_NEGATIVE_ZERO = 1 << 1,    /* E5 */
+    VY_PTX_ERRATUM_BOUNDS = 1 << 2,           /* E6 to E8 */
+    VY_PTX_ERRATUM_ABS = 1 << 3,              /* E9 */
+    VY_PTX_ERRATUM_SUMS = 1 << 4,             /* E10 */
+    VY_PTX_ERRATUM_HIGH_PRODUCTS = 1 << 5,    /* E11 */
+    VY_PTX_ERRATUM_FLAGS = 1 << 6,            /* E12 */
+    VY_PTX_ERRATUM_TRIP_COUNTS = 1 << 7,      /* E13 */
+    VY_PTX_ERRATA = (1 << 8) - 1
+};
+
+/* Errata of LLVM: the rows of VY_LLVM_ERRATA (emit/llvm/emitter.h). */
+enum {
+    VY_LLVM_ERRATUM_MASKED_LOADS = 1 << 0, /* masked-load-constant, masked-load-size */
+    VY_LLVM_ERRATUM_MASK_SUMS = 1 << 1,    /* mask-sum-loop */
+    VY_LLVM_ERRATUM_MASKED_LOGIC = 1 << 2, /* masked-ternary-logic */
+    VY_LLVM_ERRATUM_HALF_MINIMUM = 1 << 3, /* half-minimum-call */
+    VY_LLVM_ERRATUM_HALF_RANGE = 1 << 4    /* half-range */
+};
+
 typedef struct vy_target_desc {
     /* ---- the device ---- */
     uint64_t exact; /* bits 1 << VYRE_NUMERIC_… */
@@ -57,11 +92,15 @@ typedef struct vy_target_desc {
     /* the emitter's grid barrier ends the grid after a report or a true poll: no workgroup waits there for an ended
      * one */
     uint8_t ends_at_grid_barriers;
+    uint32_t registers;      /* vector registers of the instruction set; 0: the compiler of the target decides */
+    uint32_t register_lanes; /* 32-bit words in one of them */
+    uint32_t errata;         /* of the compiler of the target: VY_PTX_…, VY_LLVM_… or VY_OPENCL_ERRATUM_… */
 
     /* ---- the kernel ---- */
     uint8_t cancellable; /* with polls for cancellation */
 
     /* ---- the passes ---- */
+    uint8_t math;                 /* vy_math_variant */
     uint8_t optimise;             /* level of vyre_optimize_options; 0: not optimised */
     uint8_t coarsen;              /* vy_coarsen_use, up to access_bytes; the launch needs vy_compiled.factor */
     uint8_t unroll_arrays;        /* loops over private arrays are unrolled after lowering (opt/unroll_arrays.h) */
@@ -71,6 +110,7 @@ typedef struct vy_target_desc {
     /* From this size on, unroll_late leaves loops over private arrays to unroll_arrays: passes over all iterations
      * cost more than they find. */
     uint32_t unroll_late_nodes;
+    vy_predication predication; /* by the emitter, since the program representation has no predicated statement */
 } vy_target_desc;
 
 /* Fills the fields of a device profile that follow from what the emitter does for the target. */

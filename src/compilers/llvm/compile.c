@@ -217,8 +217,9 @@ static vyre_status verify(vy_llvm_session *session) {
 static vyre_status write_module(vy_llvm_session *session) {
     vy_llvm_options options = {.width = session->width,
                                .narrow = session->narrow,
-                               .register_lanes = vy_cpu_width(session->request->features),
+                               .register_lanes = session->target.register_lanes,
                                .name = session->request->name,
+                               .errata = session->target.errata,
                                .gathers = (session->request->features & VY_CPU_FEATURE_AVX2) != 0,
                                .has_soft_fma =
                                    !(session->request->features & (VY_CPU_FEATURE_FMA | VY_CPU_FEATURE_AARCH64)),
@@ -252,7 +253,7 @@ static vyre_status optimise(vy_llvm_session *session) {
     if (words)
         LLVMDisposeErrorMessage(words);
     if (status == VYRE_OK) {
-        vy_llvm_errata_rewrite(session->module, session->request->features);
+        vy_llvm_errata_rewrite(session->module, session->target.errata);
         vy_llvm_split_blocks(session->module);
     }
     return status;
@@ -394,11 +395,15 @@ static vyre_status make(const vy_jit_request *request, product *product, vyre_er
     if (status == VYRE_OK)
         status = check_program(program, error);
     if (status == VYRE_OK) {
-        vy_llvm_session session = {.request = request, .program = program, .width = request->width, .error = error};
+        vy_llvm_session session = {.request = request,
+                                   .program = program,
+                                   .target = vy_cpu_target(request->features, 0),
+                                   .width = request->width,
+                                   .error = error};
         status = vy_uniform_make_with_uniform_polls(program, &session.uniform, error);
         if (status == VYRE_OK && !session.width)
-            status = vy_llvm_choose_width(program, session.uniform, request->features, &session.width, &session.narrow,
-                                          error);
+            status =
+                vy_llvm_choose_width(program, session.uniform, &session.target, &session.width, &session.narrow, error);
         end_step(request, VY_JIT_STEP_DECODE, &since);
         if (status == VYRE_OK)
             status = vy_llvm_session_run(&session, make_product, product);

@@ -17,6 +17,7 @@
 typedef struct vy_llvm_session {
     const vy_jit_request *request;
     const vyre_program *program;
+    vy_target_desc target;  /* that the request describes */
     vy_uniform *uniform;    /* of the program */
     uint32_t width, narrow; /* lanes, and lanes of the second version of the code */
     LLVMContextRef context;
@@ -33,7 +34,7 @@ typedef struct vy_llvm_session {
 } vy_llvm_session;
 
 /* Initialises LLVM if necessary, creates the context, calls `work`, and destroys the objects. The caller sets the
- * session's request, program, uniformity, width and error. Does not block other threads.
+ * session's request, program, target, uniformity, width and error. Does not block other threads.
  *
  * VYRE_UNSUPPORTED  LLVM failed; the error has its message
  * Otherwise returns the status of `work`. */

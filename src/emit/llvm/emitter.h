@@ -381,8 +381,8 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt);
     X("half-range", "19.1",                                                                                            \
       "floats made of integers are hidden from the optimiser in a program that converts to f16 (op.c)")
 
-/* Rewrites the instructions of an optimised module that LLVM would compile to wrong code for a processor with these
- * features (VY_CPU_FEATURE_…). No optimiser pass may run afterwards: it could undo the rewriting. */
-void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features);
+/* Rewrites the instructions of an optimised module that LLVM would compile to wrong code for a target with these
+ * errata (VY_LLVM_ERRATUM_…). No optimiser pass may run afterwards: it could undo the rewriting. */
+void vy_llvm_errata_rewrite(LLVMModuleRef module, uint32_t errata);
 
 #endif

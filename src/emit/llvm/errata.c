@@ -25,8 +25,6 @@
  * integers is not turned into a minimum. */
 #include "emit/llvm/emitter.h"
 
-#include "base/cpu_features.h"
-
 #include <string.h>
 
 enum { REGISTER_BITS = 256 };
@@ -298,12 +296,15 @@ static void rewrite_each(LLVMModuleRef module, void (*rewrite)(vy_emitter *e, LL
     LLVMDisposeBuilder(e.builder);
 }
 
-void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
-    if (features & VY_CPU_FEATURE_X86_64)
-        rewrite_each(module, rewrite_half_choice);
-    if (features & VY_CPU_FEATURE_AVX512F) {
-        rewrite_each(module, rewrite_sum);
-        rewrite_each(module, rewrite_choice);
-    } else if (features & VY_CPU_FEATURE_AVX)
-        rewrite_each(module, rewrite_load);
+void vy_llvm_errata_rewrite(LLVMModuleRef module, uint32_t errata) {
+    static const struct {
+        uint32_t erratum;
+        void (*rewrite)(vy_emitter *e, LLVMValueRef instruction);
+    } rows[] = {{VY_LLVM_ERRATUM_HALF_MINIMUM, rewrite_half_choice},
+                {VY_LLVM_ERRATUM_MASK_SUMS, rewrite_sum},
+                {VY_LLVM_ERRATUM_MASKED_LOGIC, rewrite_choice},
+                {VY_LLVM_ERRATUM_MASKED_LOADS, rewrite_load}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (errata & rows[i].erratum)
+            rewrite_each(module, rows[i].rewrite);
 }

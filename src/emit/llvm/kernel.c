@@ -343,7 +343,7 @@ static vyre_status emit(const vyre_program *program, const vy_uniform *uniform, 
                     .group_size = size[0] * size[1] * size[2],
                     .gathers = options->gathers,
                     .has_soft_fma = options->has_soft_fma,
-                    .makes_halves = makes_halves(program),
+                    .makes_halves = (options->errata & VY_LLVM_ERRATUM_HALF_RANGE) && makes_halves(program),
                     .copies = 1,
                     .error = error};
     e.gangs = (e.group_size + e.width - 1) / e.width;

@@ -9,6 +9,7 @@
 #define VY_EMIT_LLVM_KERNEL_H
 
 #include "analysis/uniformity.h"
+#include "compile/target/target.h"
 #include "emit/llvm/kernel_abi.h"
 #include "vyre/program.h"
 
@@ -20,6 +21,7 @@ typedef struct vy_llvm_options {
                               * workgroups; 0: none */
     uint32_t register_lanes; /* 32-bit words in a vector register */
     const char *name;        /* of the emitted function */
+    uint32_t errata;         /* of the target: VY_LLVM_ERRATUM_… */
     int gathers;             /* the processor has gather instructions */
     int has_soft_fma;        /* the processor has no f64 fma instruction (soft_fma.c) */
     int lines;               /* emits line information; the instructions are the same */
@@ -33,14 +35,14 @@ typedef struct vy_llvm_sizes {
     vy_cpu_private_buffer privates[VY_CPU_PRIVATE_BUFFERS]; /* may be private copies of a thread */
 } vy_llvm_sizes;
 
-/* Selects the width for a program on a processor with these features (VY_CPU_FEATURE_…): the lanes of a register, or
- * more. *narrow is a smaller width for a second version of the code, or 0: if a workgroup is one gang and may take
- * long, only narrower gangs let several threads share it.
+/* Selects the width for a program on a target, of which it reads the registers: the lanes of a register, or more.
+ * *narrow is a smaller width for a second version of the code, or 0: if a workgroup is one gang and may take long, only
+ * narrower gangs let several threads share it.
  *
  * uniform  of vy_uniform_make_with_uniform_polls
  *
  * VYRE_NO_MEMORY */
-vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, uint64_t features,
+vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, const vy_target_desc *target,
                                  uint32_t *width, uint32_t *narrow, vyre_error *error);
 
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses,

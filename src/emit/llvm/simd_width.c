@@ -7,7 +7,6 @@
  *
  * A chain of dependent float operations, such as a polynomial, waits for each result. The processor does not look far
  * enough ahead to overlap one gang with the next, so more lanes pay although some values are spilled. */
-#include "base/cpu_features.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "emit/llvm/emitter.h"
@@ -153,11 +152,10 @@ static uint32_t most_of(const vyre_program *p, uint32_t chain) {
     return MOST_ONCE;
 }
 
-vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, uint64_t features,
+vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, const vy_target_desc *target,
                                  uint32_t *width, uint32_t *narrow, vyre_error *error) {
     const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
-    uint32_t lanes = vy_cpu_width(features);
-    uint32_t registers = features & (VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AARCH64) ? 32 : 16;
+    const uint32_t lanes = target->register_lanes;
     *width = lanes;
     *narrow = 0;
     while (*width > 4 && *width / 2 >= group) /* these lanes would be empty */
@@ -172,7 +170,7 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *
     const uint32_t chain = status == VYRE_OK ? find_lives(program, lives, chains) : 0;
     for (uint32_t more = most_of(program, chain) * lanes; status == VYRE_OK && more > lanes && *width == lanes;
          more /= 2) {
-        uint32_t most = registers * (chain < CHAIN ? 2 : more > 2 * lanes ? SPILLED_FOUR : SPILLED_TWO) / 2;
+        uint32_t most = target->registers * (chain < CHAIN ? 2 : more > 2 * lanes ? SPILLED_FOUR : SPILLED_TWO) / 2;
         if (more <= VY_LLVM_LANES && divides(size, more, lanes) &&
             pressure(program, uniform, lives, more, lanes) <= most)
             *width = more;

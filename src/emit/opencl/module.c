@@ -25,13 +25,16 @@ uint64_t vy_opencl_assumed(int has_fp64) {
 
 /* f16 and bf16 become f32 and integers: code computes with their bits. */
 vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_program *program, int cancellable) {
-    const int is_flat = program->workgroup[1] == 1 && program->workgroup[2] == 1;
+    const int is_flat = !program || (program->workgroup[1] == 1 && program->workgroup[2] == 1);
+    const int has_f64 = (~device->exact & BITS_FROM(F64_ADD, F64_CONVERT)) == 0;
     return (vy_target_desc){.exact = device->exact & ~BITS_FROM(F16_ADD, BF16_CONVERT),
                             .subgroup_width =
                                 device->shuffle != VY_OPENCL_NO_SHUFFLE && is_flat ? device->subgroup_width : 0,
                             .access_bytes = device->access_bytes,
                             .aligned_buffers = device->has_aligned_buffers != 0,
+                            .errata = device->errata,
                             .cancellable = cancellable != 0,
+                            .math = has_f64 ? VY_MATH_WITH_F64 : VY_MATH_WITHOUT_F64,
                             .optimise = 2,
                             .version_checks = device->access_bytes == 0, /* a processor */
                             .unroll = VY_UNROLL_LIMITS_DEFAULT};

@@ -67,7 +67,7 @@ enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
  * not in it: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */
 uint64_t vy_opencl_assumed(int has_fp64);
 
-/* What the program is compiled for. */
+/* What the program is compiled for. NULL: any program with a workgroup of one dimension. */
 vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_program *program, int cancellable);
 
 typedef struct vy_opencl_code {

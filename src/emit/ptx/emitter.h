@@ -104,6 +104,7 @@ typedef struct vy_ptx {
     const vy_expr *exprs; /* of the program */
     const vy_function *body;
     vy_arena *arena;
+    vy_target_desc target;
     vy_def_use uses; /* computed on demand, because only analyses of loops need it */
     /* of the entry: its cached values, and the rest; for an indirect grid, the code around them */
     vy_string before, start, code, behind;

@@ -1,5 +1,5 @@
-/* If-conversion: an `if` with at most MOST_OPS cheap ops and MOST_ACCESSES accesses becomes predicated straight-line
- * code. Invariant: an effect or a load executes only if its branch would.
+/* If-conversion: an `if` with few cheap ops and accesses (vy_predication of the target) becomes predicated
+ * straight-line code. Invariant: an effect or a load executes only if its branch would.
  *
  * Pure ops run unconditionally; assignments, stores and loads carry the predicate. This lets the loads of several
  * branches overlap, which jumps prevent. */
@@ -8,24 +8,21 @@
 
 #include <inttypes.h>
 
-/* Limits of the ops and accesses of both branches, of the accesses among them, and of an iteration that is always
- * executed. */
-enum { MOST_OPS = 12, MOST_ACCESSES = 4, MOST_OPS_OF_TRIP = 24 };
-
+/* The cost of statements, and its limits. An access is also an op. */
 typedef struct length {
-    unsigned ops, accesses, most_ops;
+    uint32_t ops, accesses, most_ops, most_accesses;
+    int is_trip; /* of an iteration, which is always executed */
     int is_long; /* it contains anything else */
 } length;
 
 static int is_simple(const vy_expr *x, const length *l) {
-    int is_trip = l->most_ops == MOST_OPS_OF_TRIP;
     return x->op != VYRE_OP_DIV && x->op != VYRE_OP_REM && x->op != VYRE_OP_SQRT && x->op != VYRE_OP_APPROX_DIV &&
-           x->op != VYRE_OP_APPROX_SQRT && (x->op != VYRE_OP_MUL_HIGH || (is_trip && x->type == VYRE_TYPE_U32)) &&
+           x->op != VYRE_OP_APPROX_SQRT && (x->op != VYRE_OP_MUL_HIGH || (l->is_trip && x->type == VYRE_TYPE_U32)) &&
            x->type != VYRE_TYPE_F64;
 }
 
 static int is_enough(const length *l) {
-    return l->is_long || l->ops > l->most_ops || l->accesses > MOST_ACCESSES;
+    return l->is_long || l->ops > l->most_ops || l->accesses > l->most_accesses;
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH and by the limit of the length. */
@@ -172,9 +169,10 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
 }
 
 int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    length l = {.most_ops = MOST_OPS};
+    const vy_predication *most = &e->target.predication;
+    length l = {.most_ops = most->ops, .most_accesses = most->accesses};
     add_statements(e->program, index + 1, s->end, &l);
-    if (is_enough(&l))
+    if (!most->ops || is_enough(&l))
         return 0;
     vy_ptx_value condition = vy_ptx_expr_kept(e, s->a);
     write_guarded(e, condition, index + 1, s->middle);
@@ -217,8 +215,9 @@ static uint64_t small_literal(const vyre_program *p, uint32_t expr) {
 int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = e->program;
     uint64_t to = small_literal(p, s->b), step = small_literal(p, s->c);
-    length l = {.most_ops = MOST_OPS_OF_TRIP};
-    if (!to || to <= step || to > 2 * step)
+    const vy_predication *most = &e->target.predication;
+    length l = {.most_ops = most->ops_of_trip, .most_accesses = most->accesses, .is_trip = 1};
+    if (!most->ops_of_trip || !to || to <= step || to > 2 * step)
         return 0;
     uint64_t values = local_values(e, s->a);
     if (!values || values > to)

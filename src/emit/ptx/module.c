@@ -442,6 +442,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .exprs = program->exprs.items,
                 .body = vy_program_entry(program),
                 .arena = &arena,
+                .target = options && options->target ? *options->target : vy_ptx_target(0, 0),
                 .version = VERSION,
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,

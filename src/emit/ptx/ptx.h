@@ -34,9 +34,11 @@ enum { VY_PTX_STATIC_BYTES = 48 << 10 };
 
 typedef struct vy_ptx_options {
     uint32_t architecture; /* of the device; 0: any. A program that requires a higher one is refused */
-    uint8_t batched;       /* the entry reads its arguments from a table */
-    uint8_t indirect;      /* the entry reads its grid from memory; not with batched */
-    uint8_t tiled_axes;    /* bits 1 << axis: the axes in which a grid can be divided into tiles */
+    /* what the program was compiled for, of which the emitter reads predication and errata; NULL: vy_ptx_target */
+    const vy_target_desc *target;
+    uint8_t batched;    /* the entry reads its arguments from a table */
+    uint8_t indirect;   /* the entry reads its grid from memory; not with batched */
+    uint8_t tiled_axes; /* bits 1 << axis: the axes in which a grid can be divided into tiles */
     /* the entry may begin before the launches that it depends on have ended, and first waits for them
      * (VY_PTX_DEPENDENT_LAUNCH) */
     uint8_t dependent_launch;

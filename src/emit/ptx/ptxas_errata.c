@@ -114,6 +114,13 @@ void vy_ptx_scan_errata(vy_ptx *e) {
     e->has_flags &= has_questions;
     if (calls) /* of ops with code, which may have any of these */
         e->has_differences = e->has_extremes = e->has_orders = e->has_floors = e->has_flags = e->has_signs = 1;
+    const uint32_t errata = e->target.errata;
+    e->has_differences &= (errata & VY_PTX_ERRATUM_HIGH_PRODUCTS) != 0;
+    e->has_extremes &= (errata & VY_PTX_ERRATUM_NEGATED_EXTREMES) != 0;
+    e->has_signs &= (errata & VY_PTX_ERRATUM_BOUNDS) != 0;
+    e->has_floors &= (errata & VY_PTX_ERRATUM_BOUNDS) != 0;
+    e->has_orders &= (errata & VY_PTX_ERRATUM_ABS) != 0;
+    e->has_flags &= (errata & VY_PTX_ERRATUM_FLAGS) != 0;
     e->plain_types = e->has_extremes || e->has_flags ? 0 : 2;
 }
 
@@ -235,18 +242,20 @@ const uint8_t vy_ptx_has_errata[VYRE_OP_COUNT] = {[VYRE_OP_MIN] = 1, [VYRE_OP_MA
 
 int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
     int is_one_of_two = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
-    if (is_extreme(op, operand))
+    int splits_zeros =
+        op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && (e->target.errata & VY_PTX_ERRATUM_NEGATIVE_ZERO);
+    if (e->has_extremes && is_extreme(op, operand))
         *out = extreme(e, op, operand, args[0], args[1]);
     else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
         *out = without_sign(e, args[0]);
     else if ((op == VYRE_OP_ADD || op == VYRE_OP_SUB) && operand == VYRE_TYPE_F32 && !args[0].is_opaque &&
-             !args[1].is_opaque)
+             !args[1].is_opaque && (e->target.errata & VY_PTX_ERRATUM_SUMS))
         *out = sum(e, op, args[0], args[1]);
     else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
         *out = upper_half(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[1]))
+    else if (splits_zeros && is_negative_zero(args[1]))
         *out = not_below(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
+    else if (splits_zeros && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
     else if (is_one_of_two && vy_ptx_is_float(operand) && (e->has_signs || e->has_floors))
         *out = bound(e, op, operand, args[0], args[1]);
@@ -319,7 +328,7 @@ int vy_ptx_keeps_opaque(vyre_op op) {
  * Conservative: 1 is returned only for loops that are proved safe. */
 void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
     vy_ptx_bind_label(e, label);
-    if (!is_right)
+    if (!is_right && (e->target.errata & VY_PTX_ERRATUM_TRIP_COUNTS))
         vy_ptx_write(e, ".pragma \"nounroll\"");
 }
 
@@ -724,6 +733,8 @@ static int is_to_be_hidden(view *w, uint32_t at) {
 
 void vy_ptx_hide_constants(vy_ptx *e, uint32_t loop) {
     view w = view_of(e, loop);
+    if (!(e->target.errata & VY_PTX_ERRATUM_TRIP_COUNTS))
+        return;
     for (uint32_t i = loop + 1; i < w.end; i++) {
         if (!is_to_be_hidden(&w, i))
             continue;

@@ -117,7 +117,8 @@ typedef enum verdict { SAME, UNJUDGED, DIFFERENT } verdict;
 
 static inline vyre_status write_module(vy_llvm_session *job, void *user) {
     const vy_llvm_options options = {.width = job->width,
-                                     .register_lanes = vy_cpu_width(job->request->features),
+                                     .register_lanes = job->target.register_lanes,
+                                     .errata = job->target.errata,
                                      .name = job->request->name,
                                      .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0};
     char *words = NULL;
@@ -138,11 +139,15 @@ static inline verdict judge_module(vyre_program *program, const manner *m, char 
     vyre_error error = VYRE_ERROR_INIT;
     vyre_status status = manner_lower(program, m, &code, &error);
     const vy_jit_request request = code_request(&code, m->processor);
-    vy_llvm_session job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
+    vy_llvm_session job = {.request = &request,
+                           .program = code.legal,
+                           .target = vy_cpu_target(request.features, 0),
+                           .width = request.width,
+                           .error = &error};
     if (status == VYRE_OK)
         status = vy_uniform_make_with_uniform_polls(code.legal, &job.uniform, &error);
     if (status == VYRE_OK && !job.width)
-        status = vy_llvm_choose_width(code.legal, job.uniform, request.features, &job.width, &job.narrow, &error);
+        status = vy_llvm_choose_width(code.legal, job.uniform, &job.target, &job.width, &job.narrow, &error);
     if (status == VYRE_OK)
         status = vy_llvm_session_run(&job, write_module, NULL);
     vy_uniform_free(job.uniform);
