@@ -496,10 +496,9 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     const vy_ocl *ocl = self;
     profile->device = ocl->info.name;
     profile->driver = ocl->info.driver;
-    profile->supports_f64 = ocl->info.has_fp64;
+    const vy_target_desc target = vy_opencl_target(&ocl->target, NULL, 0);
+    vy_target_profile(&target, profile);
     profile->supports_int64_atomics = ocl->info.has_int64_atomics;
-    profile->supports_trap_propagation = profile->has_mul_high = profile->has_shared_memory = 1;
-    profile->max_native_int_width = 64;
     profile->max_shared_memory_bytes = (uint32_t)min_u64(ocl->info.local_bytes, VY_LIMIT_WORKGROUP_BYTES);
     profile->compute_units = ocl->info.compute_units;
     profile->l2_cache_bytes = (uint32_t)min_u64(ocl->info.cache_bytes, UINT32_MAX);
