@@ -421,6 +421,7 @@ static void report(vy_emitter *e, uint32_t index) {
 
 /* ---- statements ---- */
 
+/* Without `default`, so that a new kind does not compile until it has a case. */
 static void statement(vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
     switch ((vy_stmt_kind)s->kind) {
@@ -473,7 +474,12 @@ static void statement(vy_emitter *e, uint32_t index) {
     case VY_STMT_COLLECTIVE:
         vy_llvm_collective_alone(e, index);
         break;
-    default:
+    case VY_STMT_CALL:
+    case VY_STMT_TRAP:
+    case VY_STMT_PRINT:
+    case VY_STMT_LOAD_WIDE:
+    case VY_STMT_STORE_WIDE:
+    case VY_STMT_KIND_COUNT:
         vy_llvm_refuse(e, "a statement of this kind");
     }
 }

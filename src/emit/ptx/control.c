@@ -121,6 +121,7 @@ static void emit_record_trap(vy_ptx *e, const vy_stmt *s);
 
 static void emit_poll(vy_ptx *e, const vy_stmt *s);
 
+/* Without `default`, so that a new kind does not compile until it has a case. */
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET: /* a variable that is never assigned is its value, in whatever register */
@@ -180,7 +181,9 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     case VY_STMT_CALL:
         vy_ptx_lowered_op(e, s);
         break;
-    default:
+    case VY_STMT_TRAP:
+    case VY_STMT_PRINT:
+    case VY_STMT_KIND_COUNT:
         vy_ptx_refuse(e, s->kind == VY_STMT_TRAP ? "trap" : "print");
     }
 }
