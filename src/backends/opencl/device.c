@@ -374,8 +374,6 @@ static uint64_t promised_by_config(uint64_t config) {
            (config & VY_CL_FP_FMA ? UINT64_C(1) << VYRE_NUMERIC_F32_FMA : 0);
 }
 
-/* Constant arrays use constant memory on CPUs only. The constant caches of GPUs are fast if all invocations access the
- * same address, which is rare for table lookups. */
 static void describe_target(vy_ocl *ocl) {
     const vy_ocl_device_info *info = &ocl->info;
     int is_cpu = info->device_class == VYRE_DEVICE_SOFTWARE;
@@ -383,7 +381,6 @@ static void describe_target(vy_ocl *ocl) {
     atomic_store(&ocl->base.exact, vy_opencl_assumed(info->has_fp64));
     ocl->base.promised = vy_opencl_assumed(info->has_fp64) | promised_by_config(info->single_config);
     ocl->base.identity = info->identity;
-    ocl->target.constant_bytes = is_cpu ? info->constant_bytes : 0;
     ocl->target.access_bytes = is_cpu ? 0 : 16;
     ocl->target.version = info->c_version;
     ocl->target.has_int64_atomics = info->has_int64_atomics;
@@ -428,6 +425,7 @@ static vyre_status device_start(vy_ocl *ocl, vyre_error *error) {
         status = vy_ocl_findings_get(ocl, error);
     ocl->base.can_signal = ocl->findings.signal != VY_OCL_SIGNAL_SLICES;
     ocl->base.has_host_arena = ocl->findings.shares_memory != 0;
+    ocl->target.constant_bytes = ocl->findings.has_fast_constants ? ocl->info.constant_bytes : 0;
     if (status == VYRE_OK && ocl->findings.signal == VY_OCL_SIGNAL_QUEUE) {
         ocl->signal_queue = ocl->api.queue_create(ocl->context, ocl->info.device, 0, &result);
         status = vy_ocl_check(ocl, result, "making a command queue", error);

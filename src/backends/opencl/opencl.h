@@ -3,8 +3,8 @@
  *
  *   dynamic_symbols.c  opens the OpenCL loader at run time; maps result codes to statuses
  *   device.c           enumeration, probe, constructor, identity, capabilities; device loss and recovery
- *   probe.c            tests for properties that drivers do not report, or report wrongly: exact operations, memory
- *                      shared by host and kernels, how to stop a running kernel
+ *   probe.c            tests for properties that drivers do not report, or report wrongly: memory shared by host and
+ *                      kernels, how to stop a running kernel, where constant arrays are fast
  *   memory.c           device memory, resident buffers and their transfers
  *   executable.c       compiling, objects for the disk cache, executables and their kernels
  *   launch.c           slots: queues, control blocks, arguments, stopping
@@ -34,10 +34,10 @@ typedef enum vy_ocl_signal {
 
 /* Results of the device probe, stored in the disk cache. No padding. */
 typedef struct vy_ocl_findings {
-    uint32_t signal;        /* vy_ocl_signal */
-    uint32_t shares_memory; /* kernels access 16-byte-aligned host memory in place, without commands */
-    uint32_t poll_ps;       /* minimum time between two polls of an invocation, in picoseconds */
-    uint32_t reserved;
+    uint32_t signal;             /* vy_ocl_signal */
+    uint32_t shares_memory;      /* kernels access 16-byte-aligned host memory in place, without commands */
+    uint32_t poll_ps;            /* minimum time between two polls of an invocation, in picoseconds */
+    uint32_t has_fast_constants; /* lookups in __constant memory are at least as fast as in global memory */
 } vy_ocl_findings;
 
 /* Device properties that the driver reports. */

@@ -158,14 +158,13 @@ static void drop_memory(probe *p) {
     p->words = NULL;
 }
 
-static vyre_status make_probe(probe *p) {
+static vyre_status make_probe(probe *p, const char *text, const char *name) {
     vy_ocl *ocl = p->ocl;
     int32_t result;
-    vyre_status status =
-        vy_ocl_build_text(ocl, polling, sizeof polling - 1, "-cl-std=CL1.2", "vyre_polling", &p->program, p->error);
+    vyre_status status = vy_ocl_build_text(ocl, text, strlen(text), "-cl-std=CL1.2", name, &p->program, p->error);
     if (status != VYRE_OK)
         return status;
-    p->kernel = ocl->api.kernel_create(p->program, "vyre_polling", &result);
+    p->kernel = ocl->api.kernel_create(p->program, name, &result);
     if (result != VY_CL_OK)
         return p->kernel = NULL, check(p, result);
     for (int i = 0; i < 2; i++) {
@@ -225,20 +224,89 @@ static vyre_status probe_device_memory(probe *p, vy_ocl_findings *out) {
     return status;
 }
 
+/* ---- constant arrays ----
+ *
+ * Each invocation looks up entries that depend on the one before, as in most tables of programs: invocations read
+ * different entries at the same time. The constant caches of some GPUs then serve one invocation after the other. */
+
+static const char lookups[] =
+    "#define R1(x) ((x) * 167u + 13u) & 255u\n"
+    "#define R4(x) R1(x), R1((x) + 1u), R1((x) + 2u), R1((x) + 3u)\n"
+    "#define R16(x) R4(x), R4((x) + 4u), R4((x) + 8u), R4((x) + 12u)\n"
+    "#define R64(x) R16(x), R16((x) + 16u), R16((x) + 32u), R16((x) + 48u)\n"
+    "__constant uint fixed[256] = {R64(0u), R64(64u), R64(128u), R64(192u)};\n"
+    "__kernel void vyre_lookups(__global uint *out, uint how, __global const uint *restrict table) {\n"
+    "    uint at = (uint)get_global_id(0);\n"
+    "    if (how == 0u)\n"
+    "        for (uint i = 0; i < 2048u; i++) at = table[(at + i) & 255u];\n"
+    "    else if (how == 1u)\n"
+    "        for (uint i = 0; i < 2048u; i++) at = fixed[(at + i) & 255u];\n"
+    "    if (how == 2u)\n"
+    "        out[at & 255u] = fixed[at & 255u];\n"
+    "    else if (at > 255u)\n" /* never, but the compiler does not know it */
+    "        out[0] = at;\n"
+    "}\n";
+
+enum { IN_GLOBAL, IN_CONSTANT, FILL };
+
+static vyre_status look_up(const probe *p, uint32_t how, uint64_t *taken_ns) {
+    const vy_ocl_dynamic_symbols *api = &p->ocl->api;
+    const size_t all = (size_t)256 * (p->ocl->info.compute_units + 1);
+    uint64_t before = vy_clock_now();
+    int32_t result = api->set_argument(p->kernel, 0, sizeof p->memory, &p->memory);
+    if (result == VY_CL_OK)
+        result = api->set_argument(p->kernel, 1, sizeof how, &how);
+    if (result == VY_CL_OK)
+        result = api->set_argument(p->kernel, 2, sizeof p->memory, &p->memory);
+    if (result == VY_CL_OK)
+        result = api->enqueue_kernel(p->queue, p->kernel, 1, NULL, &all, NULL, 0, NULL, NULL);
+    if (result == VY_CL_OK)
+        result = api->finish(p->queue);
+    *taken_ns = vy_clock_now() - before;
+    return check(p, result);
+}
+
+/* The placement that is usual for the class of the device is kept unless the other one is faster by a tenth, so that
+ * noise does not change the code of programs. */
+static vyre_status probe_constants(vy_ocl *ocl, uint32_t *is_constant, vyre_error *error) {
+    enum { ROUNDS = 3 };
+    probe p = {.ocl = ocl, .error = error};
+    uint64_t best[FILL] = {UINT64_MAX, UINT64_MAX}, taken;
+    vyre_status status = make_probe(&p, lookups, "vyre_lookups");
+    if (status == VYRE_OK)
+        status = make_memory(&p, NULL);
+    if (status == VYRE_OK)
+        status = look_up(&p, FILL, &taken);
+    for (uint32_t i = 0; i < 2 * ROUNDS && status == VYRE_OK; i++) {
+        status = look_up(&p, i % 2, &taken);
+        best[i % 2] = taken < best[i % 2] ? taken : best[i % 2];
+    }
+    drop_probe(&p);
+    if (status == VYRE_OK && best[!*is_constant] < best[*is_constant] - best[*is_constant] / 10)
+        *is_constant = !*is_constant;
+    return status;
+}
+
+/* ---- all ---- */
+
 vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error) {
     int may_share = ocl->info.is_unified && vy_env_flag("VYRE_OPENCL_SHARED", 1);
-    vy_ocl_findings found = {.signal = VY_OCL_SIGNAL_SLICES, .poll_ps = POLL_PS};
+    vy_ocl_findings found = {.signal = VY_OCL_SIGNAL_SLICES,
+                             .poll_ps = POLL_PS,
+                             .has_fast_constants = ocl->info.device_class == VYRE_DEVICE_SOFTWARE};
     probe p = {.ocl = ocl, .error = error};
-    const char *what = may_share ? "findings 3 shared" : "findings 3";
+    const char *what = may_share ? "findings 4 shared" : "findings 4";
     ocl->findings = found;
     if (!ocl->base.has_probe || vy_gpu_probe_load(&ocl->base, what, &ocl->findings, sizeof found))
         return VYRE_OK;
-    vyre_status status = make_probe(&p);
+    vyre_status status = make_probe(&p, polling, "vyre_polling");
     if (status == VYRE_OK && may_share)
         status = probe_host_memory(&p, &found);
     if (status == VYRE_OK && found.signal == VY_OCL_SIGNAL_SLICES)
         status = probe_device_memory(&p, &found);
     drop_probe(&p);
+    if (status == VYRE_OK)
+        status = probe_constants(ocl, &found.has_fast_constants, error);
     if (status != VYRE_OK)
         return status;
     ocl->findings = found;
