@@ -101,19 +101,15 @@ static vyre_status check(const vy_cuda_dynamic_symbols *api, int device, const v
     return VYRE_OK;
 }
 
-/* The driver works only in the process that initialised it, not in children forked afterwards: there, no driver
- * function is called. */
 static vyre_status start_driver(const vy_cuda_dynamic_symbols *api, vyre_error *error) {
-    static _Atomic long starter; /* 0: not initialised */
-    long process = (long)getpid(), before = atomic_load(&starter);
-    if (before && before != process)
-        return vy_fail(error, VYRE_UNSUPPORTED,
-                       "fork before backends are selected or acquired, or let the child execute a program of its own",
-                       "the NVIDIA driver was started by process %ld, and does not survive its fork", before);
+    static _Atomic long starter; /* the process that initialised the driver; 0: none yet */
+    vyre_status status = vy_gpu_check_process(&starter, "the NVIDIA driver", error);
+    if (status != VYRE_OK)
+        return status;
     int result = api->init(0);
     if (result != VY_CU_OK)
         return vy_cuda_fail_result(api, result, "starting the NVIDIA driver", error);
-    atomic_store(&starter, process);
+    atomic_store(&starter, (long)getpid());
     return VYRE_OK;
 }
 
@@ -127,9 +123,9 @@ static vyre_status find(const vy_cuda_dynamic_symbols *api, uint32_t ordinal, in
         return vy_cuda_fail_result(api, result, "counting devices", error);
     if (count <= 0)
         return vy_cuda_fail_result(api, 100, "looking for a device", error);
-    if (ordinal >= (uint32_t)count)
-        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use a number below %d, or plain `cuda`", count),
-                       "there is no device %" PRIu32 " of `cuda` (there are %d, from 0 on)", ordinal, count);
+    status = vy_gpu_check_ordinal("cuda", ordinal, (uint32_t)count, error);
+    if (status != VYRE_OK)
+        return status;
     result = api->device_get(device, (int)ordinal);
     return result == VY_CU_OK ? (vyre_status)VYRE_OK : vy_cuda_fail_result(api, result, "looking for a device", error);
 }
@@ -405,14 +401,8 @@ static vyre_status try_recover(void *self, vyre_error *error) {
         vy_cuda_blocks_free(cuda);
         return VYRE_OK;
     }
-    if (status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY) { /* a later attempt may succeed */
-        atomic_store(&cuda->base.loss, loss);
-        *error = why;
-        return status;
-    }
     atomic_store(&cuda->base.loss, loss);
-    return vy_fail(error, VYRE_UNSUPPORTED, "restart the process: the driver gives it no new context",
-                   "the device does not come back (%.300s)", why.message);
+    return vy_gpu_fail_recovery(status, &why, error);
 }
 
 /* ---- the backend's table ---- */
@@ -541,16 +531,11 @@ void vy_cuda_probe(const vyre_host *host, vyre_probe *out) {
     vy_cuda_dynamic_symbols api;
     vyre_error error;
     (void)host;
-    out->device_class = VYRE_DEVICE_GPU;
-    out->device_count = 0;
-    out->answer = VYRE_PROBE_NEVER;
     vyre_status status = vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &api, &error);
     if (status == VYRE_OK)
         status = vy_cuda_device_info_any(&api, &out->device_count, &error);
-    if (status != VYRE_OK) {
-        snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, error.message);
-        snprintf(out->fix, sizeof out->fix, "%.*s", (int)sizeof out->fix - 1, error.fix);
-        return;
-    }
+    out->device_class = VYRE_DEVICE_GPU;
     out->answer = VYRE_PROBE_YES;
+    if (status != VYRE_OK)
+        vy_gpu_probe_never(out, &error);
 }

@@ -201,12 +201,8 @@ static vyre_status assemble(const vy_cuda *cuda, vy_cuda_lowered *lowered, vyre_
 /* The variants have the same workgroup arrays as the program. */
 static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, const vyre_program *program,
                                 vyre_error *error) {
-    uint32_t bytes = code->static_bytes + code->dynamic_bytes;
-    if (bytes <= cuda->device_info.shared_bytes)
-        return VYRE_OK;
-    return vy_fail(error, VYRE_LIMIT, "use smaller `workgroup` arrays, or choose another backend",
-                   "the workgroup arrays of `%s` take %" PRIu32 " bytes, over the limit of the device (%" PRIu32 ")",
-                   vyre_program_name(program), bytes, cuda->device_info.shared_bytes);
+    return vy_gpu_check_local(program, (uint64_t)code->static_bytes + code->dynamic_bytes,
+                              cuda->device_info.shared_bytes, error);
 }
 
 static vy_cuda_lowering lowering_for(vy_cuda *cuda, int cancellable, uint32_t reserved) {
@@ -580,15 +576,10 @@ static int find_parts(vyre_span object, const vy_cuda_header *header, object_par
  * VYRE_UNSUPPORTED  it is of another format or for another device */
 static vyre_status object_check(const vy_cuda *cuda, vyre_span object, variant variant, vy_cuda_header *header,
                                 object_parts *parts, vyre_error *error) {
-    if (object.size < sizeof *header)
-        return corrupt(error, "it is shorter than its header", object.size, sizeof *header);
+    vyre_status status = vy_gpu_object_check(object, sizeof *header, VY_CUDA_MAGIC, VY_CUDA_FORMAT, error);
+    if (status != VYRE_OK)
+        return status;
     memcpy(header, object.data, sizeof *header);
-    if (memcmp(header->magic, VY_CUDA_MAGIC, sizeof header->magic) != 0)
-        return vy_fail(error, VYRE_CORRUPT, NULL, "the bytes are not compiled code: they do not start with \"%s\"",
-                       VY_CUDA_MAGIC);
-    if (header->format != VY_CUDA_FORMAT)
-        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program again with the library that is to run it",
-                       "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_CUDA_FORMAT);
     if (header->architecture != cuda->device_info.architecture)
         return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
                        "compiled code is for another device (sm_%" PRIu32 ", this is sm_%" PRIu32 ")",

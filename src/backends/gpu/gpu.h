@@ -9,6 +9,7 @@
  *   sequence.c    sequences and batches on one queue
  *   pending.c     asynchronous dispatches, and the thread that watches them
  *   pipeline.c    executables, and the function table of pipelines
+ *   device.c      start and end, entries of the backend's table, errors that are the same for every API
  *
  * A backend embeds vy_gpu in its device, vy_gpu_slot in its slots, and so on, and converts the pointers that its calls
  * receive. Calls between `enter` and `leave` may use the driver. No lock is held during a call, except where a comment
@@ -262,6 +263,24 @@ const char *vy_gpu_id(void *self);
 const char *vy_gpu_version(void *self);
 int vy_gpu_device_lost(void *self);
 int vy_gpu_cache_snapshot(void *self, vyre_cache_snapshot *out);
+
+/* Drivers work only in the process that started them, not in a child that it forks afterwards. starter: that process,
+ * or 0: none yet. driver: as the error names it. */
+vyre_status vy_gpu_check_process(const _Atomic long *starter, const char *driver, vyre_error *error);
+/* VYRE_NOT_FOUND: no device has this number. */
+vyre_status vy_gpu_check_ordinal(const char *id, uint32_t ordinal, uint32_t count, vyre_error *error);
+/* The answer of a backend that cannot be used. */
+void vy_gpu_probe_never(vyre_probe *out, const vyre_error *error);
+/* The error of a recovery that failed. */
+vyre_status vy_gpu_fail_recovery(vyre_status status, const vyre_error *why, vyre_error *error);
+
+/* VYRE_LIMIT: the workgroup arrays of the program exceed the device's limit. */
+vyre_status vy_gpu_check_local(const vyre_program *program, uint64_t bytes, uint64_t limit, vyre_error *error);
+/* Checks the start of an object: its magic, and its format, which follows.
+ *
+ * VYRE_CORRUPT, VYRE_UNSUPPORTED */
+vyre_status vy_gpu_object_check(vyre_span object, size_t header_bytes, const char magic[8], uint32_t format,
+                                vyre_error *error);
 
 /* ---- resident buffers ---- */
 

@@ -357,15 +357,6 @@ vyre_status vy_gpu_pending_start(vy_gpu_executable *code, const vyre_launch *lau
     return VYRE_OK;
 }
 
-void vy_gpu_start(vy_gpu *gpu, const char *id, const vy_gpu_calls *calls) {
-    gpu->id = id;
-    gpu->calls = calls;
-    pthread_mutex_init(&gpu->lock, NULL);
-    pthread_mutex_init(&gpu->probing, NULL);
-    pthread_mutex_init(&gpu->watch.lock, NULL);
-    vy_cond_init_monotonic(&gpu->watch.changed);
-}
-
 void vy_gpu_watch_end(vy_gpu *gpu) {
     pthread_mutex_lock(&gpu->watch.lock);
     int was_running = gpu->watch.is_running;
@@ -374,11 +365,4 @@ void vy_gpu_watch_end(vy_gpu *gpu) {
     pthread_mutex_unlock(&gpu->watch.lock);
     if (was_running)
         pthread_join(gpu->watch.thread, NULL);
-}
-
-void vy_gpu_end(vy_gpu *gpu) {
-    pthread_cond_destroy(&gpu->watch.changed);
-    pthread_mutex_destroy(&gpu->watch.lock);
-    pthread_mutex_destroy(&gpu->probing);
-    pthread_mutex_destroy(&gpu->lock);
 }

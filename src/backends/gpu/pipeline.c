@@ -1,4 +1,4 @@
-/* Executables, pipelines and the entries of the backend's table that all GPU backends share (gpu.h). */
+/* Executables and pipelines (gpu.h). */
 #include "backends/gpu/gpu.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -207,27 +207,4 @@ vyre_status vy_gpu_pipeline_load(void *self, vyre_program *program, const vyre_c
     status = gpu->calls->load(gpu, program, options->cancellable, binary, &code, error);
     gpu->calls->leave(gpu, was_pushed);
     return status == VYRE_OK ? make(gpu, code, out, error) : status;
-}
-
-/* ---- entries of the backend's table ---- */
-
-const char *vy_gpu_id(void *self) {
-    return ((vy_gpu *)self)->id;
-}
-
-const char *vy_gpu_version(void *self) {
-    (void)self;
-    return vyre_version();
-}
-
-int vy_gpu_device_lost(void *self) {
-    return atomic_load(&((vy_gpu *)self)->loss) != 0;
-}
-
-/* The library owns the cache and counts its hits and misses (vyre/backend.h). */
-int vy_gpu_cache_snapshot(void *self, vyre_cache_snapshot *out) {
-    vy_gpu *gpu = self;
-    out->entries = atomic_load_explicit(&gpu->pipelines, memory_order_relaxed);
-    out->bytes = atomic_load_explicit(&gpu->code_bytes, memory_order_relaxed);
-    return 1;
 }

@@ -217,16 +217,7 @@ static vyre_status fail_without_platform(int32_t result, vyre_error *error) {
 
 /* ---- enumeration ---- */
 
-/* Drivers have threads, so they work only in the process that started them, not in a child that it forks afterwards. */
-static vyre_status check_process(vyre_error *error) {
-    static _Atomic long starter; /* the process that started the drivers; 0: none yet */
-    long process = (long)getpid(), before = 0;
-    if (atomic_compare_exchange_strong(&starter, &before, process) || before == process)
-        return VYRE_OK;
-    return vy_fail(error, VYRE_UNSUPPORTED,
-                   "fork before backends are selected or acquired, or let the child execute a program of its own",
-                   "OpenCL was started by process %ld, and does not survive its fork", before);
-}
+static _Atomic long starter; /* the process that started the drivers; 0: none yet */
 
 static int rank_of(const vy_ocl_device_info *info) {
     return info->refusal[0] ? 2 : info->device_class == VYRE_DEVICE_SOFTWARE;
@@ -276,9 +267,10 @@ vyre_status vy_ocl_devices_list(const vy_ocl_dynamic_symbols *api, vy_ocl_device
     uint32_t platform_count = 0;
     note[0] = 0;
     *out = NULL, *count = 0;
-    vyre_status status = check_process(error);
+    vyre_status status = vy_gpu_check_process(&starter, "OpenCL", error);
     if (status != VYRE_OK)
         return status;
+    atomic_store(&starter, (long)getpid());
     int32_t result = api->platform_ids(PLATFORMS, platforms, &platform_count);
     if (result != VY_CL_OK || !platform_count)
         return fail_without_platform(result, error);
@@ -352,14 +344,11 @@ static vyre_status choose_device(vy_ocl *ocl, vyre_error *error) {
     vyre_status status = vy_ocl_devices_list(&ocl->api, &items, &count, note, error);
     if (status != VYRE_OK)
         return status;
-    if (ocl->ordinal >= count) {
-        status = vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use a number below %" PRIu32 ", or plain `opencl`", count),
-                         "there is no device %" PRIu32 " of `opencl` (there are %" PRIu32 ", from 0 on)", ocl->ordinal,
-                         count);
-    } else if (items[ocl->ordinal].refusal[0]) {
+    status = vy_gpu_check_ordinal("opencl", ocl->ordinal, count, error);
+    if (status == VYRE_OK && items[ocl->ordinal].refusal[0]) {
         status = vy_fail(error, VYRE_UNSUPPORTED, "use another device, or a newer driver", "%s is not served: %s",
                          items[ocl->ordinal].name, items[ocl->ordinal].refusal);
-    } else {
+    } else if (status == VYRE_OK) {
         ocl->info = items[ocl->ordinal];
         append_twins(items, count, ocl->ordinal, ocl->info.driver, sizeof ocl->info.driver);
     }
@@ -446,9 +435,7 @@ static vyre_status try_recover(void *self, vyre_error *error) {
         return VYRE_OK;
     }
     atomic_store(&ocl->base.loss, VY_CL_INVALID_QUEUE);
-    return vy_fail(error, status == VYRE_NO_MEMORY ? VYRE_NO_MEMORY : VYRE_UNSUPPORTED,
-                   "restart the process: the driver gives it no new context", "the device does not come back (%.300s)",
-                   why.message);
+    return vy_gpu_fail_recovery(status, &why, error);
 }
 
 /* ---- the backend's table ---- */
@@ -602,17 +589,14 @@ void vy_ocl_probe(const vyre_host *host, vyre_probe *out) {
     char note[256];
     vyre_error error;
     (void)host;
-    out->device_class = VYRE_DEVICE_GPU;
-    out->device_count = 0;
-    out->answer = VYRE_PROBE_NEVER;
     vyre_status status = vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &api, &error);
     if (status == VYRE_OK)
         status = vy_ocl_devices_list(&api, &items, &count, note, &error);
     if (status != VYRE_OK) {
-        snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, error.message);
-        snprintf(out->fix, sizeof out->fix, "%.*s", (int)sizeof out->fix - 1, error.fix);
+        vy_gpu_probe_never(out, &error);
         return;
     }
+    out->answer = VYRE_PROBE_NEVER;
     out->device_class = items[0].device_class;
     out->device_count = count;
     if (items[0].refusal[0]) {

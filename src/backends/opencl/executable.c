@@ -210,11 +210,9 @@ static vyre_status make_header(const vy_ocl *ocl, const vy_opencl_code *code, co
                                uint64_t exact, uint32_t hidden, vy_ocl_header *out, vyre_error *error) {
     const uint64_t divides = UINT64_C(1) << VYRE_NUMERIC_F32_DIV | UINT64_C(1) << VYRE_NUMERIC_F32_SQRT;
     int is_exact = (exact & divides) && (ocl->info.single_config & VY_CL_FP_EXACT_DIVIDE_SQRT);
-    if (code->local_bytes > ocl->info.local_bytes)
-        return vy_fail(error, VYRE_LIMIT, "use smaller `workgroup` arrays, or choose another backend",
-                       "the workgroup arrays of `%s` take %" PRIu32 " bytes, over the limit of the device (%" PRIu64
-                       ")",
-                       vyre_program_name(program), code->local_bytes, ocl->info.local_bytes);
+    vyre_status status = vy_gpu_check_local(program, code->local_bytes, ocl->info.local_bytes, error);
+    if (status != VYRE_OK)
+        return status;
     memset(out, 0, sizeof *out);
     memcpy(out->magic, VY_OCL_MAGIC, sizeof out->magic);
     out->format = VY_OCL_FORMAT, out->launch_abi = VY_LAUNCH_ABI;
@@ -292,15 +290,14 @@ static vyre_status check_values(const vy_ocl_header *header, const vyre_program 
  * VYRE_UNSUPPORTED  it is of another format */
 static vyre_status object_check(vyre_span object, const vyre_program *program, uint32_t hidden, vy_ocl_header *header,
                                 vyre_error *error) {
-    if (object.size < sizeof *header)
-        return corrupt(error, "it is shorter than its header");
+    vyre_status status = vy_gpu_object_check(object, sizeof *header, VY_OCL_MAGIC, VY_OCL_FORMAT, error);
+    if (status != VYRE_OK)
+        return status;
     memcpy(header, object.data, sizeof *header);
-    if (memcmp(header->magic, VY_OCL_MAGIC, sizeof header->magic) != 0)
-        return vy_fail(error, VYRE_CORRUPT, NULL, "the bytes are not compiled code: they do not start with \"%s\"",
-                       VY_OCL_MAGIC);
-    if (header->format != VY_OCL_FORMAT || header->launch_abi != VY_LAUNCH_ABI)
+    if (header->launch_abi != VY_LAUNCH_ABI)
         return vy_fail(error, VYRE_UNSUPPORTED, "compile the program again with the library that is to run it",
-                       "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_OCL_FORMAT);
+                       "compiled code has the launch ABI %" PRIu32 ", this library has %d", header->launch_abi,
+                       VY_LAUNCH_ABI);
     uint64_t left = object.size - sizeof *header;
     const uint64_t parts[] = {header->fact_bytes, header->table_bytes, header->image_bytes, header->more_bytes};
     int fits = header->image_bytes != 0;
