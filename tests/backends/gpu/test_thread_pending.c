@@ -204,7 +204,7 @@ static void a_wait_ends_at_its_deadline(void **state) {
         vyre_native_pending p = start(&d, 0, NULL);
         assert_int_equal(p.vtable->wait(p.self, vy_clock_now() + 3 * MILLISECOND, NULL, &error), VYRE_NOT_READY);
         d.is_done = 1;
-        assert_int_equal(p.vtable->wait(p.self, vy_clock_now() + 3 * MILLISECOND, NULL, &error), VYRE_OK);
+        assert_int_equal(p.vtable->wait(p.self, 0, NULL, &error), VYRE_OK);
         p.vtable->destroy(p.self);
         device_end(&d);
     }
