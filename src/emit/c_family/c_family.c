@@ -218,15 +218,21 @@ static const char *bound_name(vy_c *c, const vy_stmt *s, const char *suffix) {
     return made ? made : "";
 }
 
-/* Whether the bounds are literals, and the value after the last iteration is one of the type. */
+/* Whether end and step are literals, the value after the last iteration is one of the type, and so is the distance to
+ * the end: ptxas, which compiles OpenCL C of NVIDIA, counts the iterations as if nothing wrapped (E13 in
+ * docs/internals/ptx.md). */
 static int is_plain(const vy_c *c, const vy_stmt *s) {
-    vy_trips trips;
-    const vy_interval whole = vy_interval_whole(vy_c_variable_type(c, s->variable));
-    if (!vy_trips_of_literals(vy_c_expr_at(c, s->b), vy_c_expr_at(c, s->b), vy_c_expr_at(c, s->c), &trips))
+    const vy_expr *from = vy_c_expr_at(c, s->a), *to = vy_c_expr_at(c, s->b), *by = vy_c_expr_at(c, s->c);
+    const vy_interval whole = vy_interval_whole(from->type);
+    if (to->kind != VY_EXPR_LITERAL || by->kind != VY_EXPR_LITERAL)
         return 0;
-    return trips.step > 0   ? trips.end + trips.step - 1 <= whole.high
-           : trips.step < 0 ? trips.end + trips.step + 1 >= whole.low
-                            : 0;
+    const int is_literal = from->kind == VY_EXPR_LITERAL;
+    const vy_trips t = vy_trips_from(from->type, from->bits, to->bits, by->bits);
+    const vy_wide low = is_literal ? t.next : whole.low, high = is_literal ? t.next : whole.high,
+                  most = whole.high >> 5;
+    if (t.step > 0)
+        return t.step <= most && t.end + t.step - 1 <= whole.high && t.end - low <= whole.high;
+    return t.step < 0 && -t.step <= most && t.end + t.step + 1 >= whole.low && high - t.end <= whole.high;
 }
 
 static void for_loop(vy_c *c, uint32_t stmt, const vy_stmt *s) {
