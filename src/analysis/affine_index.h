@@ -15,7 +15,7 @@ typedef struct vy_affine_index {
 /* Moves one literal from the base to the offset: of `x + 3`, `3 + x` or `x - 3`, of type u32. Returns 0 if the base is
  * not such a sum. */
 static inline int vy_affine_index_peel(const vyre_program *p, vy_affine_index *at) {
-    const vy_expr *e = &p->exprs.items[at->base];
+    const vy_expr *e = vy_expr_at(p, at->base);
     if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_U32 || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
         return 0;
     const vy_expr *right = vy_literal_at(p, e->b), *left = e->op == VYRE_OP_ADD ? vy_literal_at(p, e->a) : NULL;

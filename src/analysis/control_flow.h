@@ -11,8 +11,8 @@
  * trap. */
 static inline int vy_block_falls_through(const vyre_program *program, uint32_t first, uint32_t end) {
     uint8_t last = VY_STMT_KIND_COUNT;
-    for (uint32_t i = first; i < end; i = program->stmts.items[i].end)
-        last = program->stmts.items[i].kind;
+    for (uint32_t i = first; i < end; i = vy_stmt_at(program, i)->end)
+        last = vy_stmt_at(program, i)->kind;
     return !vy_stmt_is_jump(last) && last != VY_STMT_TRAP;
 }
 

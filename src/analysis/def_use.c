@@ -40,7 +40,7 @@ static int allocate(vy_def_use *u, unsigned parts) {
 static void find_exprs(vy_def_use *u) {
     const vyre_program *p = u->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        u->first_expr[i + 1] = vy_stmt_exprs_end(p, &p->stmts.items[i], u->first_expr[i]);
+        u->first_expr[i + 1] = vy_stmt_exprs_end(p, vy_stmt_at(p, i), u->first_expr[i]);
 }
 
 static void find_parents(vy_def_use *u) {
@@ -56,23 +56,23 @@ static void find_parents(vy_def_use *u) {
 static void find_declarations(vy_def_use *u) {
     const vyre_program *p = u->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        for (uint32_t k = 0; k < p->stmts.items[i].result_count; k++)
-            u->declarations[p->stmts.items[i].variable + k] = i;
+        for (uint32_t k = 0; k < vy_stmt_at(p, i)->result_count; k++)
+            u->declarations[vy_stmt_at(p, i)->variable + k] = i;
 }
 
 static void find_assigned(vy_def_use *u) {
     const vyre_program *p = u->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
-            u->is_assigned[p->stmts.items[i].variable] = 1;
+        if (vy_stmt_at(p, i)->kind == VY_STMT_ASSIGN)
+            u->is_assigned[vy_stmt_at(p, i)->variable] = 1;
 }
 
 static void find_reads(vy_def_use *u) {
     const vyre_program *p = u->program;
     for (uint32_t i = 0, expr = 0; i < p->stmts.count; i++)
-        for (uint32_t end = vy_stmt_exprs_end(p, &p->stmts.items[i], expr); expr < end; expr++) {
-            uint32_t variable = p->exprs.items[expr].a;
-            if (p->exprs.items[expr].kind != VY_EXPR_VARIABLE)
+        for (uint32_t end = vy_stmt_exprs_end(p, vy_stmt_at(p, i), expr); expr < end; expr++) {
+            uint32_t variable = vy_expr_at(p, expr)->a;
+            if (vy_expr_at(p, expr)->kind != VY_EXPR_VARIABLE)
                 continue;
             if (!u->reads[variable]++)
                 u->first_read[variable] = i;
@@ -91,16 +91,16 @@ static int find_definitions(vy_def_use *u) {
     const vyre_program *p = u->program;
     uint32_t all = 0, *starts = u->first_definition;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        for (uint32_t k = 0; k < definition_count(&p->stmts.items[i]); k++, all++)
-            starts[p->stmts.items[i].variable + k + 2]++;
+        for (uint32_t k = 0; k < definition_count(vy_stmt_at(p, i)); k++, all++)
+            starts[vy_stmt_at(p, i)->variable + k + 2]++;
     u->definitions = vy_arena_allocate(u->arena, vy_array_size(all + 1u, sizeof *u->definitions));
     if (!u->definitions)
         return 0;
     for (uint32_t v = 2; v < p->variables.count + 2; v++)
         starts[v] += starts[v - 1];
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        for (uint32_t k = 0; k < definition_count(&p->stmts.items[i]); k++)
-            u->definitions[starts[p->stmts.items[i].variable + k + 1]++] = i;
+        for (uint32_t k = 0; k < definition_count(vy_stmt_at(p, i)); k++)
+            u->definitions[starts[vy_stmt_at(p, i)->variable + k + 1]++] = i;
     return 1;
 }
 

@@ -49,7 +49,7 @@ static inline uint32_t vy_let_value(const vy_def_use *u, uint32_t variable) {
 static inline uint32_t vy_loop_around(const vy_def_use *u, uint32_t stmt) {
     do
         stmt = u->parents[stmt];
-    while (stmt != VY_NONE && !vy_stmt_is_loop(u->program->stmts.items[stmt].kind));
+    while (stmt != VY_NONE && !vy_stmt_is_loop(vy_stmt_at(u->program, stmt)->kind));
     return stmt;
 }
 

@@ -15,7 +15,7 @@ typedef struct finder {
 } finder;
 
 static int is_own(const finder *f, uint32_t index) {
-    const vy_expr *e = &f->program->exprs.items[vy_see_through_lets(&f->uses, index, ALIASES)];
+    const vy_expr *e = vy_expr_at(f->program, vy_see_through_lets(&f->uses, index, ALIASES));
     return e->kind == VY_EXPR_BUILTIN && e->op == VYRE_BUILTIN_GLOBAL_ID && e->axis == 0;
 }
 
@@ -27,7 +27,7 @@ static void check_access(const finder *f, uint32_t memory, int is_own) {
 
 static void check_loads(const finder *f) {
     for (uint32_t i = 0; i < f->program->exprs.count; i++) {
-        const vy_expr *e = &f->program->exprs.items[i];
+        const vy_expr *e = vy_expr_at(f->program, i);
         if (e->kind == VY_EXPR_LOAD)
             check_access(f, e->a, is_own(f, e->b));
     }
@@ -35,7 +35,7 @@ static void check_loads(const finder *f) {
 
 static void check_stores(const finder *f) {
     for (uint32_t i = 0; i < f->program->stmts.count; i++) {
-        const vy_stmt *s = &f->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(f->program, i);
         if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC)
             check_access(f, s->memory, s->kind == VY_STMT_STORE && is_own(f, s->a));
     }

@@ -38,14 +38,14 @@ typedef enum outcome { GOES_ON, HAS_STORED, MAY_HAVE_LEFT } outcome;
 
 /* Follows variables that are bound once, and casts that preserve every u32. */
 static const vy_expr *see_through(const finder *f, uint32_t expr) {
-    const vy_expr *e = &f->p->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(f->p, expr);
     for (int i = 0; i < ALIASES; i++) {
         if (e->kind == VY_EXPR_VARIABLE && vy_let_value(f->uses, e->a) != VY_NONE)
-            e = &f->p->exprs.items[vy_let_value(f->uses, e->a)];
+            e = vy_expr_at(f->p, vy_let_value(f->uses, e->a));
         else if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_CAST &&
                  (e->type == VYRE_TYPE_U32 || e->type == VYRE_TYPE_U64 || e->type == VYRE_TYPE_I64) &&
-                 f->p->exprs.items[e->a].type == VYRE_TYPE_U32)
-            e = &f->p->exprs.items[e->a];
+                 vy_expr_at(f->p, e->a)->type == VYRE_TYPE_U32)
+            e = vy_expr_at(f->p, e->a);
         else
             break;
     }
@@ -205,7 +205,7 @@ static int is_own(finder *f, uint32_t index) {
 static int may_return(const finder *f, uint32_t first, uint32_t end) {
     *f->steps += end - first;
     for (uint32_t i = first; i < end && *f->steps < STEPS; i++)
-        if (f->p->stmts.items[i].kind == VY_STMT_RETURN)
+        if (vy_stmt_at(f->p, i)->kind == VY_STMT_RETURN)
             return 1;
     return *f->steps >= STEPS;
 }
@@ -213,7 +213,7 @@ static int may_return(const finder *f, uint32_t first, uint32_t end) {
 static outcome walk(finder *f, uint32_t first, uint32_t end);
 
 static outcome walk_if(finder *f, uint32_t index) {
-    const vy_stmt *s = &f->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(f->p, index);
     truth t = evaluate_condition(f, s->a);
     if (t == TRUE)
         return walk(f, index + 1, s->middle);
@@ -227,8 +227,8 @@ static outcome walk_if(finder *f, uint32_t index) {
 
 static outcome walk(finder *f, uint32_t first, uint32_t end) {
     outcome o = GOES_ON;
-    for (uint32_t i = first; i < end && o == GOES_ON; i = f->p->stmts.items[i].end) {
-        const vy_stmt *s = &f->p->stmts.items[i];
+    for (uint32_t i = first; i < end && o == GOES_ON; i = vy_stmt_at(f->p, i)->end) {
+        const vy_stmt *s = vy_stmt_at(f->p, i);
         if (++*f->steps >= STEPS)
             return MAY_HAVE_LEFT;
         switch ((vy_stmt_kind)s->kind) {
@@ -261,7 +261,7 @@ static outcome walk(finder *f, uint32_t first, uint32_t end) {
 
 static int has_write_buffer(const vyre_program *p) {
     for (uint32_t i = 0; i < p->buffer_count; i++)
-        if (p->memories.items[vy_program_entry(p)->first_memory + i].access == VYRE_ACCESS_WRITE)
+        if (vy_memory_at(p, vy_program_entry(p)->first_memory + i)->access == VYRE_ACCESS_WRITE)
             return 1;
     return 0;
 }
@@ -280,7 +280,7 @@ vyre_status vy_full_write_find(const vyre_program *p, vy_full_write *covers, vyr
     }
     uint32_t steps = 0;
     for (uint32_t i = 0; i < p->buffer_count; i++) {
-        if (p->memories.items[entry->first_memory + i].access != VYRE_ACCESS_WRITE)
+        if (vy_memory_at(p, entry->first_memory + i)->access != VYRE_ACCESS_WRITE)
             continue;
         finder f = {.p = p, .uses = &uses, .buffer = entry->first_memory + i, .cover = &covers[i], .steps = &steps};
         covers[i] = (vy_full_write){.group = {p->workgroup[0], p->workgroup[1]}};

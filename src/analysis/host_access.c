@@ -45,7 +45,7 @@ static use *use_of(finder *f, uint32_t memory) {
  * invocation. */
 static uint32_t requests_of(const finder *f, uint32_t index) {
     uint32_t row = f->program->workgroup[0] < SUBGROUP ? f->program->workgroup[0] : SUBGROUP;
-    unsigned bits = vyre_type_bits((vyre_type)f->program->exprs.items[index].type);
+    unsigned bits = vyre_type_bits((vyre_type)vy_expr_at(f->program, index)->type);
     uint64_t stride, mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
     if (!vy_stride_of(f->uniform, index, &stride) || (stride > EVEN_STRIDE && (-stride & mask) > EVEN_STRIDE))
         return SUBGROUP;
@@ -80,7 +80,7 @@ static level level_of_load(finder *f, const vy_expr *e, level control) {
 }
 
 static level level_of(finder *f, uint32_t expr, level control) {
-    const vy_expr *e = &f->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(f->program, expr);
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_VARIABLE:
         return f->variables[e->a];
@@ -109,7 +109,7 @@ static void store(finder *f, const vy_stmt *s, level l) {
 static void walk(finder *f, uint32_t first, uint32_t end, level control);
 
 static void walk_structured(finder *f, uint32_t index, level control) {
-    const vy_stmt *s = &f->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(f->program, index);
     unsigned repeats = vy_stmt_is_loop(s->kind) && !vy_loop_runs_once(f->program, index);
     unsigned reevaluates = repeats && s->kind == VY_STMT_WHILE; /* its condition, in each iteration */
     f->loops += reevaluates;
@@ -123,8 +123,8 @@ static void walk_structured(finder *f, uint32_t index, level control) {
 }
 
 static void walk(finder *f, uint32_t first, uint32_t end, level control) {
-    for (uint32_t i = first; i < end; i = f->program->stmts.items[i].end) {
-        const vy_stmt *s = &f->program->stmts.items[i];
+    for (uint32_t i = first; i < end; i = vy_stmt_at(f->program, i)->end) {
+        const vy_stmt *s = vy_stmt_at(f->program, i);
         if (vy_stmt_is_structured(s->kind)) {
             walk_structured(f, i, control);
             continue;

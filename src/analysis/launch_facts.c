@@ -25,7 +25,7 @@ enum { UNKNOWN_TRIPS = 8 };
 
 /* The iterations of a loop; 0: unknown. */
 static uint64_t trips_of(const vyre_program *p, uint32_t index) {
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     vy_trips trips;
     if (vy_loop_runs_once(p, index))
         return 1;
@@ -74,7 +74,7 @@ static vy_launch_facts *declare(const vyre_program *program) {
     facts->buffer_count = program->buffer_count;
     memcpy(facts->workgroup, program->workgroup, sizeof facts->workgroup);
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_memory *m = &program->memories.items[vy_program_entry(program)->first_memory + i];
+        const vy_memory *m = vy_memory_at(program, vy_program_entry(program)->first_memory + i);
         facts->buffers[i].element_bytes = (uint8_t)vyre_type_size((vyre_type)m->type);
         facts->buffers[i].access = m->access;
         facts->output_count += (uint32_t)vy_access_is_output(m->access);

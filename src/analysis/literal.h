@@ -10,12 +10,12 @@
 
 /* The literal at an expression; NULL if it is not a literal. `expr` may be VY_NONE. */
 static inline const vy_expr *vy_literal_at(const vyre_program *p, uint32_t expr) {
-    return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr] : NULL;
+    return expr != VY_NONE && vy_expr_at(p, expr)->kind == VY_EXPR_LITERAL ? vy_expr_at(p, expr) : NULL;
 }
 
 /* The type of the operands of an op; of a select, the type of its arms. */
 static inline vyre_type vy_operand_type(const vyre_program *p, const vy_expr *e) {
-    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    return (vyre_type)vy_expr_at(p, e->op == VYRE_OP_SELECT ? e->b : e->a)->type;
 }
 
 /* The value of an op for valid values of its operands. Values beyond the arity are not read. */

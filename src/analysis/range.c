@@ -47,7 +47,7 @@ static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t 
 static void facts_start(vy_ranges *r) {
     const vyre_program *p = r->program;
     for (uint32_t i = 0; i < p->variables.count; i++) {
-        r->ranges[i] = r->whole[p->variables.items[i].type];
+        r->ranges[i] = r->whole[vy_variable_at(p, i)->type];
         r->lengths[i] = r->values[i] = VY_NONE;
     }
     for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
@@ -98,7 +98,7 @@ static void fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
 
 /* Drops all facts of a variable. */
 static void fact_forget(vy_ranges *r, uint32_t variable) {
-    fact_learn_range(r, variable, r->whole[r->program->variables.items[variable].type]);
+    fact_learn_range(r, variable, r->whole[vy_variable_at(r->program, variable)->type]);
 }
 
 /* Undoes all changes since the log had the length `mark`. */
@@ -116,8 +116,8 @@ static void facts_undo_to(vy_ranges *r, uint32_t mark) {
 /* Drops the facts of every variable assigned in [first, end). */
 static void facts_forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !r->failed; i++)
-        if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
-            fact_forget(r, r->program->stmts.items[i].variable);
+        if (vy_stmt_at(r->program, i)->kind == VY_STMT_ASSIGN)
+            fact_forget(r, vy_stmt_at(r->program, i)->variable);
 }
 
 /* Whether an assignment cannot increase a non-negative variable, and keeps it non-negative. */
@@ -148,7 +148,7 @@ static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
         if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
             continue;
         vy_fact known = vy_fact_at(r, stmts[i].variable);
-        interval mine = vy_interval_of(r->program->variables.items[stmts[i].variable].type, known.range);
+        interval mine = vy_interval_of(vy_variable_at(r->program, stmts[i].variable)->type, known.range);
         if (mine.low < 0) {
             fact_forget(r, stmts[i].variable);
         } else if (mine.low > 0) {
@@ -164,11 +164,11 @@ static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
 
 /* `left op right` holds: narrows the subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
-    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[left]);
+    uint32_t subject = vy_subject_of(r, vy_expr_at(r->program, left));
     if (subject == VY_NONE)
         return;
     vy_fact known = vy_fact_at(r, subject);
-    interval mine = vy_interval_of(r->program->exprs.items[left].type, known.range), other = vy_interval_at(r, right);
+    interval mine = vy_interval_of(vy_expr_at(r->program, left)->type, known.range), other = vy_interval_at(r, right);
     switch (op) {
     case VYRE_OP_EQ:
         mine = (interval){vy_wide_max(mine.low, other.low), vy_wide_min(mine.high, other.high)};
@@ -201,12 +201,12 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
 
 /* `a + b op right` holds and the sum does not wrap: narrows the subject a. */
 static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
-    const vy_expr *e = &r->program->exprs.items[vy_let_value(r, sum)];
+    const vy_expr *e = vy_expr_at(r->program, vy_let_value(r, sum));
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_ADD || (op != VYRE_OP_LT && op != VYRE_OP_LE))
         return;
     const uint32_t sides[3] = {e->a, e->b, e->a};
     for (int i = 0; i < 2; i++) {
-        uint32_t subject = vy_subject_of(r, &r->program->exprs.items[sides[i]]);
+        uint32_t subject = vy_subject_of(r, vy_expr_at(r->program, sides[i]));
         if (subject == VY_NONE)
             continue;
         vy_fact known = vy_fact_at(r, subject);
@@ -224,10 +224,10 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
 
 /* `n - v op least` holds: narrows the variable v if v <= n is known. Then v + least <= n as well. */
 static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
-    const vy_expr *e = &r->program->exprs.items[distance];
+    const vy_expr *e = vy_expr_at(r->program, distance);
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))
         return;
-    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[e->b]), length = vy_length_in(r, e->a);
+    uint32_t subject = vy_subject_of(r, vy_expr_at(r->program, e->b)), length = vy_length_in(r, e->a);
     if (subject == VY_NONE)
         return;
     vy_fact known = vy_fact_at(r, subject);
@@ -260,7 +260,7 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
     uint32_t value = expr, next;
     while ((next = vy_let_value(r, value)) != value)
         value = next;
-    const vy_expr *e = &r->program->exprs.items[value];
+    const vy_expr *e = vy_expr_at(r->program, value);
     if (e->kind != VY_EXPR_OP || r->failed)
         return;
     vyre_op op = (vyre_op)e->op;
@@ -268,7 +268,7 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
         assume_operands(r, e, !holds);
     } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
         assume_operands(r, e, holds);
-    } else if (vy_op_opposite(op) != VYRE_OP_COUNT && vy_is_integer(r->program->exprs.items[e->a].type)) {
+    } else if (vy_op_opposite(op) != VYRE_OP_COUNT && vy_is_integer(vy_expr_at(r->program, e->a)->type)) {
         op = holds ? op : vy_op_opposite(op);
         assume_side(r, op, e->a, e->b);
         assume_side(r, vy_op_mirrored(op), e->b, e->a);
@@ -308,7 +308,7 @@ static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
 
 /* The values a, a + c, … below b, or above b if c is negative. */
 static void enter_for(vy_ranges *r, const vy_stmt *s) {
-    uint8_t type = r->program->variables.items[s->variable].type;
+    uint8_t type = vy_variable_at(r->program, s->variable)->type;
     interval from = vy_interval_at(r, s->a), to = vy_interval_at(r, s->b),
              step = s->c == VY_NONE ? (interval){1, 1} : vy_interval_at(r, s->c);
     interval up = {from.low, to.high - (r->rules->last_value_counts ? 1 : 2)}, down = {to.low + 1, from.high};
@@ -357,7 +357,7 @@ static void give(vy_ranges *r, const vy_stmt *s) {
 }
 
 static void visit_stmt(vy_ranges *r, uint32_t index) {
-    const vy_stmt *s = &r->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(r->program, index);
     if (s->kind != VY_STMT_WHILE)
         vy_ranges_visit_exprs(r, s);
     switch ((vy_stmt_kind)s->kind) {
@@ -387,7 +387,7 @@ static void visit_stmt(vy_ranges *r, uint32_t index) {
 }
 
 static void visit_block(vy_ranges *r, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !r->failed; i = r->program->stmts.items[i].end)
+    for (uint32_t i = first; i < end && !r->failed; i = vy_stmt_at(r->program, i)->end)
         visit_stmt(r, i);
 }
 

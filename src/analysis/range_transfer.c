@@ -26,7 +26,7 @@ static vy_symbolic_bounds below_product(vy_ranges *r, uint32_t left, uint32_t ri
 
 /* Bounds of row * width + column. */
 static vy_symbolic_bounds below_place(vy_ranges *r, uint32_t start, uint32_t column) {
-    const vy_expr *e = &r->program->exprs.items[vy_let_value(r, start)];
+    const vy_expr *e = vy_expr_at(r->program, vy_let_value(r, start));
     vy_symbolic_bounds made = {0};
     if (!r->known.products.count || e->kind != VY_EXPR_OP || e->op != VYRE_OP_MUL || vy_interval_at(r, e->a).low < 0 ||
         vy_interval_at(r, e->b).low < 0 || vy_interval_at(r, column).low < 0)
@@ -65,7 +65,7 @@ static vy_symbolic_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, 
 
 static vy_symbolic_bounds below_op(vy_ranges *r, const vy_expr *e) {
     vy_symbolic_bounds none = {0}, left, right;
-    if (!vy_is_integer(e->type) || !vy_is_integer(r->program->exprs.items[e->a].type))
+    if (!vy_is_integer(e->type) || !vy_is_integer(vy_expr_at(r->program, e->a)->type))
         return none;
     interval a = vy_interval_at(r, e->a), b = e->b != VY_NONE ? vy_interval_at(r, e->b) : a;
     if (a.low < 0)
@@ -113,7 +113,7 @@ static vy_symbolic_bounds below_op(vy_ranges *r, const vy_expr *e) {
 }
 
 static vy_symbolic_bounds bounds_of(vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(r->program, expr);
     uint32_t subject = vy_subject_of(r, e), value = vy_let_value(r, expr);
     if (subject == VY_NONE)
         return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_symbolic_bounds){0};
@@ -143,7 +143,7 @@ vy_symbolic_bounds vy_symbolic_bounds_of(vy_ranges *r, uint32_t expr) {
 /* Adds bounds for a value less than an expression: the length that the expression equals; for a minimum, the bounds
  * of both operands. Recursion is bounded like that of vy_symbolic_bounds_of. */
 static void add_lengths(vy_ranges *r, vy_symbolic_bounds *all, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[vy_let_value(r, expr)];
+    const vy_expr *e = vy_expr_at(r->program, vy_let_value(r, expr));
     vy_symbolic_bounds_add(&r->known, all, vy_length_in(r, expr), 0);
     if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_MIN && vy_is_integer(e->type) && r->depth < VY_RANGE_DEPTH) {
         r->depth++;
@@ -173,7 +173,7 @@ typedef vy_wide wide;
 
 static interval range_op(const vy_ranges *r, const vy_expr *e) {
     interval none = vy_interval_whole(e->type);
-    return vy_interval_op((vyre_op)e->op, e->type, r->program->exprs.items[e->a].type, vy_interval_at(r, e->a),
+    return vy_interval_op((vyre_op)e->op, e->type, vy_expr_at(r->program, e->a)->type, vy_interval_at(r, e->a),
                           e->b != VY_NONE ? vy_interval_at(r, e->b) : none,
                           e->c != VY_NONE ? vy_interval_at(r, e->c) : none);
 }
@@ -182,14 +182,14 @@ static interval range_op(const vy_ranges *r, const vy_expr *e) {
  * expression. */
 static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64_t *bits) {
     const vyre_program *p = r->program;
-    const vy_expr *e = &p->exprs.items[expr], *literal;
+    const vy_expr *e = vy_expr_at(p, expr), *literal;
     if (e->kind == VY_EXPR_VARIABLE && r->values[e->a] != VY_NONE)
-        e = &p->exprs.items[r->values[e->a]];
+        e = vy_expr_at(p, r->values[e->a]);
     if (e->kind != VY_EXPR_OP || e->op != op)
         return VY_NONE;
-    const vy_expr *leaf = &p->exprs.items[e->a];
-    literal = &p->exprs.items[e->b];
-    if (literal->kind != VY_EXPR_LITERAL || (leaf->kind == VY_EXPR_VARIABLE && p->variables.items[leaf->a].is_mutable))
+    const vy_expr *leaf = vy_expr_at(p, e->a);
+    literal = vy_expr_at(p, e->b);
+    if (literal->kind != VY_EXPR_LITERAL || (leaf->kind == VY_EXPR_VARIABLE && vy_variable_at(p, leaf->a)->is_mutable))
         return VY_NONE;
     *bits = literal->bits;
     return vy_subject_of(r, leaf);
@@ -213,7 +213,7 @@ static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
 }
 
 static int is_same_leaf(const vyre_program *p, uint32_t left, uint32_t right) {
-    const vy_expr *a = &p->exprs.items[left], *b = &p->exprs.items[right];
+    const vy_expr *a = vy_expr_at(p, left), *b = vy_expr_at(p, right);
     return a->kind == b->kind && ((a->kind == VY_EXPR_VARIABLE && a->a == b->a) ||
                                   (a->kind == VY_EXPR_LITERAL && a->type == b->type && a->bits == b->bits));
 }
@@ -221,7 +221,7 @@ static int is_same_leaf(const vyre_program *p, uint32_t left, uint32_t right) {
 /* Of the second operand of a select, which is given where the first holds. */
 static vy_range float_where(const vy_ranges *r, uint32_t condition, uint32_t value) {
     const vyre_program *p = r->program;
-    const vy_expr *e = &p->exprs.items[condition];
+    const vy_expr *e = vy_expr_at(p, condition);
     vy_range mine = r->exprs[value];
     if (e->kind != VY_EXPR_OP || vyre_op_get((vyre_op)e->op)->arity != 2)
         return mine;
@@ -233,7 +233,7 @@ static vy_range float_where(const vy_ranges *r, uint32_t condition, uint32_t val
 }
 
 static vy_range float_of_op(const vy_ranges *r, const vy_expr *e) {
-    uint8_t operand = r->program->exprs.items[e->a].type;
+    uint8_t operand = vy_expr_at(r->program, e->a)->type;
     vy_range a = r->exprs[e->a], b = e->b != VY_NONE ? r->exprs[e->b] : a, c = e->c != VY_NONE ? r->exprs[e->c] : a;
     if (e->type != VYRE_TYPE_F32 && e->type != VYRE_TYPE_F64)
         return r->whole[e->type];
@@ -311,7 +311,7 @@ static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
 
 /* The result of a comparison: 1 false, 2 true, 0 unknown. */
 static uint8_t compare(vy_ranges *r, const vy_expr *e) {
-    if (vy_op_opposite((vyre_op)e->op) == VYRE_OP_COUNT || !vy_is_integer(r->program->exprs.items[e->a].type))
+    if (vy_op_opposite((vyre_op)e->op) == VYRE_OP_COUNT || !vy_is_integer(vy_expr_at(r->program, e->a)->type))
         return 0;
     return is_certain(r, (vyre_op)e->op, e->a, e->b)                   ? 2
            : is_certain(r, vy_op_opposite((vyre_op)e->op), e->a, e->b) ? 1
@@ -328,7 +328,7 @@ static int op_may_bound(const vy_ranges *r, const vy_expr *e) {
 }
 
 static void visit_expr(vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(r->program, expr);
     int may_bound = 0;
     vy_range range = r->whole[e->type];
     switch ((vy_expr_kind)e->kind) {

@@ -78,7 +78,7 @@ static inline uint32_t vy_length_subject(const vyre_program *p, uint32_t name) {
 
 /* The type of the facts of a subject. */
 static inline uint8_t vy_subject_type(const vyre_program *p, uint32_t subject) {
-    return subject < p->variables.count ? p->variables.items[subject].type : VYRE_TYPE_U32;
+    return subject < p->variables.count ? vy_variable_at(p, subject)->type : VYRE_TYPE_U32;
 }
 
 /* The subject of an expression, or VY_NONE. */
@@ -96,7 +96,7 @@ static inline uint32_t vy_subject_of(const vy_ranges *r, const vy_expr *e) {
 
 /* The value of a `let`, if the budget suffices; otherwise the expression itself. */
 static inline uint32_t vy_let_value(vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(r->program, expr);
     if (e->kind != VY_EXPR_VARIABLE || r->values[e->a] == VY_NONE || r->effort == 0)
         return expr;
     r->effort--;
@@ -105,7 +105,7 @@ static inline uint32_t vy_let_value(vy_ranges *r, uint32_t expr) {
 
 /* The length that an expression equals, or VY_NONE. */
 static inline uint32_t vy_length_in(const vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(r->program, expr);
     if (e->kind == VY_EXPR_LEN)
         return vy_length_of(r->program, e->a);
     return e->kind == VY_EXPR_VARIABLE ? r->lengths[e->a] : VY_NONE;
@@ -113,7 +113,7 @@ static inline uint32_t vy_length_in(const vy_ranges *r, uint32_t expr) {
 
 /* The interval of a visited expression. */
 static inline vy_interval vy_interval_at(const vy_ranges *r, uint32_t expr) {
-    return vy_interval_of(r->program->exprs.items[expr].type, r->exprs[expr]);
+    return vy_interval_of(vy_expr_at(r->program, expr)->type, r->exprs[expr]);
 }
 
 /* ---- facts ---- */

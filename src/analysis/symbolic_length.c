@@ -6,7 +6,7 @@
 
 uint32_t vy_length_of(const vyre_program *p, uint32_t memory) {
     for (uint32_t hops = 0; hops < VY_LIMIT_BUFFERS; hops++) {
-        uint32_t size = p->memories.items[memory].size;
+        uint32_t size = vy_memory_at(p, memory)->size;
         if (size == VY_NONE)
             break;
         const vy_size *root = &p->sizes.items[size];
@@ -77,7 +77,7 @@ static int add_product(vy_lengths *lengths, uint32_t length, simple a, simple b)
 
 int vy_lengths_make(vy_lengths *lengths, const vyre_program *p) {
     for (uint32_t m = 0; m < p->buffer_count; m++) {
-        uint32_t size = p->memories.items[m].size;
+        uint32_t size = vy_memory_at(p, m)->size;
         simple a, b;
         if (size == VY_NONE)
             continue;

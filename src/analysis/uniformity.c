@@ -45,7 +45,7 @@ static void seed_calls(vy_divergence_graph *flow) {
     const vyre_program *p = flow->program;
     const vy_function *f = flow->function;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if (vy_lowered_op_of(p, s))
             continue; /* a function of its arguments */
         for (uint32_t v = 0; s->kind == VY_STMT_CALL && v < s->result_count; v++)
@@ -215,7 +215,7 @@ static step step_of_op(const vy_uniform *u, const vy_expr *e) {
 }
 
 static step step_of(const vy_uniform *u, uint32_t index) {
-    const vy_expr *e = &u->program->exprs.items[index];
+    const vy_expr *e = vy_expr_at(u->program, index);
     if (!(u->exprs[index] & IN_GROUP))
         return none;
     switch ((vy_expr_kind)e->kind) {
@@ -251,12 +251,12 @@ static void walk(vy_uniform *u, const vy_def_use *uses) {
     const vyre_program *p = u->program;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         for (uint32_t expr = uses->first_expr[i]; expr < uses->first_expr[i + 1]; expr++) {
-            u->exprs[expr] = varies(u, &p->exprs.items[expr]);
+            u->exprs[expr] = varies(u, vy_expr_at(p, expr));
             step found = step_of(u, expr);
-            u->strides[expr] = found.by & vy_type_layouts[p->exprs.items[expr].type].mask;
+            u->strides[expr] = found.by & vy_type_layouts[vy_expr_at(p, expr)->type].mask;
             u->has_stride[expr] = (uint8_t)found.is_known;
         }
-        set_loop_stride(u, uses, &p->stmts.items[i]);
+        set_loop_stride(u, uses, vy_stmt_at(p, i));
     }
 }
 

@@ -324,6 +324,20 @@ static inline const char *vy_symbol_name(const vyre_program *program, vy_symbol 
     return name < program->names.size ? program->names.pool + name : "";
 }
 
+/* An element by its index. */
+static inline const vy_stmt *vy_stmt_at(const vyre_program *program, uint32_t stmt) {
+    return &program->stmts.items[stmt];
+}
+static inline const vy_expr *vy_expr_at(const vyre_program *program, uint32_t expr) {
+    return &program->exprs.items[expr];
+}
+static inline const vy_variable *vy_variable_at(const vyre_program *program, uint32_t variable) {
+    return &program->variables.items[variable];
+}
+static inline const vy_memory *vy_memory_at(const vyre_program *program, uint32_t memory) {
+    return &program->memories.items[memory];
+}
+
 /* The entry function is the last; a library has none. */
 static inline int vy_program_has_entry(const vyre_program *program) {
     return program->kind != VYRE_PROGRAM_LIBRARY && program->functions.count != 0;

@@ -46,7 +46,7 @@ static place place_of(const vy_rewrite *rw, uint32_t memory, uint32_t index, int
     const guarding *g = rw->user;
     if (is_inside && g->rules->trust_ranges)
         return INSIDE;
-    vy_interval i = vy_interval_of(rw->from->exprs.items[index].type, vy_range_of(g->ranges, index));
+    vy_interval i = vy_interval_of(vy_expr_at(rw->from, index)->type, vy_range_of(g->ranges, index));
     uint64_t length = vy_memory_known_length(rw->from, memory);
     if (g->rules->trust_ranges == 2 && length && i.low >= 0 && i.high <= (vy_wide)length)
         return INSIDE;
@@ -97,7 +97,7 @@ static uint32_t cast(vy_rewrite *rw, uint8_t type, uint32_t node) {
 /* Whether a leaf of the pool cannot change while it is visible. */
 static int is_constant(const vy_rewrite *rw, const vy_expr *leaf) {
     return leaf->kind == VY_EXPR_BUILTIN ||
-           (leaf->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[leaf->a].is_mutable);
+           (leaf->kind == VY_EXPR_VARIABLE && !vy_variable_at(rw->draft.program, leaf->a)->is_mutable);
 }
 
 /* Names of new `let`s are used once in a program, so a visible name is that `let`. */
@@ -106,7 +106,7 @@ static const test *find_test(const vy_rewrite *rw, const vy_expr *leaf, uint64_t
     for (uint32_t i = 0; i < REMEMBERED && i < g->test_count && is_constant(rw, leaf); i++) {
         const test *t = &g->tests[i];
         if (t->kind == leaf->kind && t->op == leaf->op && t->axis == leaf->axis && t->variable == leaf->a &&
-            t->length == length && rw->visible.items[rw->draft.program->variables.items[t->holds].name])
+            t->length == length && rw->visible.items[vy_variable_at(rw->draft.program, t->holds)->name])
             return t;
     }
     return NULL;
@@ -148,7 +148,7 @@ static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interv
 /* Returns the index as an expression of type u32, and the variable that is true if it is in bounds. */
 static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_t *index, uint32_t *holds) {
     const guarding *g = rw->user;
-    vy_interval i = vy_interval_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
+    vy_interval i = vy_interval_of(vy_expr_at(rw->from, source)->type, vy_range_of(g->ranges, source));
     uint32_t leaf = vy_rewrite_make_leaf(rw, *index);
     *index = *holds = VY_NONE;
     if (leaf == VY_NONE) {
@@ -172,7 +172,7 @@ static uint32_t cut_index(vy_rewrite *rw, uint32_t index) {
 
 static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     const guarding *g = rw->user;
-    const vy_expr *e = &rw->from->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(rw->from, expr);
     if (e->kind != VY_EXPR_LOAD || e->op != VY_BOUNDS_CHECKED)
         return VY_NONE;
     place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, expr));
@@ -197,10 +197,10 @@ static int needs_statements(const vy_rewrite *rw, uint32_t root) {
     const guarding *g = rw->user;
     if (root == VY_NONE)
         return 0;
-    const vy_expr *e = &rw->from->exprs.items[root];
+    const vy_expr *e = vy_expr_at(rw->from, root);
     if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED) {
         place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, root));
-        int is_plain = rw->from->exprs.items[e->b].type == VYRE_TYPE_U32;
+        int is_plain = vy_expr_at(rw->from, e->b)->type == VYRE_TYPE_U32;
         return where == TESTED || (where == INSIDE && (!is_plain || needs_statements(rw, e->b)));
     }
     if (e->kind == VY_EXPR_LOAD)
@@ -214,7 +214,7 @@ static int needs_statements(const vy_rewrite *rw, uint32_t root) {
 /* `while c { … }` becomes `while true { … if !c { break } … }`, so that the statements that c needs are executed at
  * every evaluation of c. */
 static int guard_while(vy_rewrite *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     vy_irb *d = &rw->draft;
     if (!needs_statements(rw, s->a))
         return 0;
@@ -241,7 +241,7 @@ static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *n
     vy_stmt stmt = *s;
     vyre_type type = VYRE_TYPE_U32;
     if (s->result_count)
-        type = (vyre_type)rw->from->variables.items[s->variable].type;
+        type = (vyre_type)vy_variable_at(rw->from, s->variable)->type;
     stmt.a = vy_rewrite_write(rw, nodes[0]);
     stmt.b = vy_rewrite_write(rw, nodes[1]);
     stmt.c = vy_rewrite_write(rw, nodes[2]);
@@ -251,14 +251,14 @@ static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *n
     if (rw->draft.failed)
         return VY_NONE;
     uint32_t made = vy_irb_stmt(&rw->draft, &stmt, NULL, 0, &name, &type);
-    return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
+    return made == VY_NONE ? VY_NONE : vy_stmt_at(rw->draft.program, made)->variable;
 }
 
 /* An atomic whose result is zero if it is out of bounds. `holds`: the variable that is true in bounds; VY_NONE: it
  * never is. */
 static void guard_result(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, uint32_t holds) {
     vy_irb *d = &rw->draft;
-    vyre_type type = (vyre_type)rw->from->variables.items[s->variable].type;
+    vyre_type type = (vyre_type)vy_variable_at(rw->from, s->variable)->type;
     uint32_t zero = vy_irb_literal(d, type, 0);
     vy_symbol name = vy_rewrite_declare(rw, s->variable);
     if (holds == VY_NONE) {
@@ -277,7 +277,7 @@ static void guard_result(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes
 /* A store or atomic. */
 static int guard_access(vy_rewrite *rw, uint32_t index) {
     const guarding *g = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     vy_position position = vy_stmt_position(rw->from, index);
     uint32_t holds = VY_NONE;
     if (s->bounds_check != VY_BOUNDS_CHECKED)
@@ -312,7 +312,7 @@ static int guard_access(vy_rewrite *rw, uint32_t index) {
 }
 
 static int guard_stmt(vy_rewrite *rw, uint32_t index) {
-    uint8_t kind = rw->from->stmts.items[index].kind;
+    uint8_t kind = vy_stmt_at(rw->from, index)->kind;
     if (kind == VY_STMT_STORE || kind == VY_STMT_ATOMIC)
         return guard_access(rw, index);
     return kind == VY_STMT_WHILE && guard_while(rw, index);
@@ -320,18 +320,18 @@ static int guard_stmt(vy_rewrite *rw, uint32_t index) {
 
 /* Whether only the guard mark of an access changes. */
 static int is_plain(const vy_rewrite *rw, uint32_t memory, uint32_t index, int is_inside) {
-    return rw->from->exprs.items[index].type == VYRE_TYPE_U32 && place_of(rw, memory, index, is_inside) == INSIDE;
+    return vy_expr_at(rw->from, index)->type == VYRE_TYPE_U32 && place_of(rw, memory, index, is_inside) == INSIDE;
 }
 
 /* Whether a statement has any other access. */
 static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t end) {
     const guarding *g = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->bounds_check == VY_BOUNDS_CHECKED &&
         !is_plain(rw, s->memory, s->a, vy_stmt_is_inside(g->ranges, index)))
         return 1;
     for (uint32_t i = first; i < end; i++) {
-        const vy_expr *e = &rw->from->exprs.items[i];
+        const vy_expr *e = vy_expr_at(rw->from, i);
         if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED &&
             !is_plain(rw, e->a, e->b, vy_load_is_inside(g->ranges, i)))
             return 1;
@@ -371,7 +371,7 @@ static uint32_t mark_stmts(vyre_program *made) {
 static void place_exprs(vyre_program *made) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)
-        for (uint32_t end = vy_stmt_exprs_end(made, &made->stmts.items[i], at); at < end; at++)
+        for (uint32_t end = vy_stmt_exprs_end(made, vy_stmt_at(made, i), at); at < end; at++)
             made->expr_positions.items[at] = made->stmt_positions.items[i];
 }
 
@@ -425,7 +425,7 @@ void vy_bounds_check_report_free(vy_bounds_check_report *guards) {
 }
 
 void vy_residual_check_text(const vyre_program *program, const vy_residual_check *left, char *text, size_t size) {
-    const char *name = vy_symbol_name(program, program->memories.items[left->memory].name);
+    const char *name = vy_symbol_name(program, vy_memory_at(program, left->memory)->name);
     uint64_t length = vy_memory_known_length(program, left->memory);
     int n = vy_is_signed(left->type)
                 ? snprintf(text, size, "index %s %" PRId64 " … %" PRId64 ", ", vyre_type_name((vyre_type)left->type),

@@ -156,7 +156,7 @@ static int combines_exactly(uint64_t exact, vyre_op op, vyre_type type) {
 }
 
 static vyre_type value_type(const vy_collective_lowering *m, const vy_stmt *s) {
-    return (vyre_type)m->rw.from->exprs.items[s->a].type;
+    return (vyre_type)vy_expr_at(m->rw.from, s->a)->type;
 }
 
 static int is_written_out(const vy_collective_lowering *m, const vy_stmt *s) {
@@ -201,7 +201,7 @@ static vy_collective_storage collective_storage_of(const vy_collective_lowering 
 static void add_arrays(vy_collective_lowering *m) {
     uint32_t elements[VY_COLLECTIVE_LOWER_ARRAYS] = {0}, uses[VY_COLLECTIVE_LOWER_ARRAYS] = {0};
     for (uint32_t i = m->rw.copy.entry->first_stmt; i < m->rw.copy.entry->end_stmt; i++) {
-        const vy_stmt *s = &m->rw.from->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(m->rw.from, i);
         if (!is_written_out(m, s))
             continue;
         vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
@@ -228,7 +228,7 @@ static void add_arrays(vy_collective_lowering *m) {
 static uint32_t arrays_of(const vy_collective_lowering *m, uint32_t first, uint32_t end) {
     uint32_t arrays = 0;
     for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &m->rw.from->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(m->rw.from, i);
         if (!is_written_out(m, s))
             continue;
         vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
@@ -243,10 +243,10 @@ static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t ro
     if (root == VY_NONE)
         return VY_NONE;
     vy_cloner *copy = &m->rw.copy;
-    const vy_expr *e = &m->rw.from->exprs.items[root];
+    const vy_expr *e = vy_expr_at(m->rw.from, root);
     if (e->kind == VY_EXPR_LITERAL)
         return vy_legalizer_literal(&m->rw, (vyre_type)e->type, e->bits);
-    if (e->kind == VY_EXPR_VARIABLE && !m->rw.from->variables.items[e->a].is_mutable)
+    if (e->kind == VY_EXPR_VARIABLE && !vy_variable_at(m->rw.from, e->a)->is_mutable)
         return vy_legalizer_variable(&m->rw, copy->variables[e->a]);
     uint32_t value = vy_cloner_expr(copy, root);
     vy_symbol named = vy_legalizer_name(&m->rw, name);
@@ -267,12 +267,12 @@ static uint32_t bind_broadcast(vy_collective_lowering *m, vy_symbol name, vyre_t
     all.b = vy_irb_literal(draft, VYRE_TYPE_U32, 0);
     all.result_count = 1;
     uint32_t made = vy_irb_stmt(draft, &all, NULL, 0, &name, &type);
-    return made == VY_NONE ? 0 : draft->program->stmts.items[made].variable;
+    return made == VY_NONE ? 0 : vy_stmt_at(draft->program, made)->variable;
 }
 
 static void write_out(vy_collective_lowering *m, uint32_t index) {
-    const vy_stmt *s = &m->rw.from->stmts.items[index];
-    const vy_variable *result = &m->rw.from->variables.items[s->variable];
+    const vy_stmt *s = vy_stmt_at(m->rw.from, index);
+    const vy_variable *result = vy_variable_at(m->rw.from, s->variable);
     vy_irb *draft = &m->rw.copy.draft;
     uint32_t tree;
     m->rw.trees.count = m->rw.depths.count = 0;
@@ -301,7 +301,7 @@ static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end);
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */
 static void walk_structured(vy_collective_lowering *m, uint32_t index) {
-    const vy_stmt *s = &m->rw.from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(m->rw.from, index);
     vy_cloner *copy = &m->rw.copy;
     uint32_t mark = vy_cloner_open(copy);
     /* The end of a loop is followed by its start. */
@@ -329,8 +329,8 @@ static void walk_structured(vy_collective_lowering *m, uint32_t index) {
 }
 
 static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !m->rw.copy.draft.failed; i = m->rw.from->stmts.items[i].end) {
-        const vy_stmt *s = &m->rw.from->stmts.items[i];
+    for (uint32_t i = first; i < end && !m->rw.copy.draft.failed; i = vy_stmt_at(m->rw.from, i)->end) {
+        const vy_stmt *s = vy_stmt_at(m->rw.from, i);
         if (vy_stmt_is_structured(s->kind))
             walk_structured(m, i);
         else if (is_written_out(m, s))

@@ -26,7 +26,7 @@ static uint32_t native_shuffle(vy_collective_lowering *m, uint32_t value, uint32
     if (draft->failed)
         return VY_NONE;
     uint32_t made = vy_irb_stmt(draft, &stmt, NULL, 0, &name, &type);
-    return made == VY_NONE ? VY_NONE : vy_legalizer_variable(&m->rw, draft->program->stmts.items[made].variable);
+    return made == VY_NONE ? VY_NONE : vy_legalizer_variable(&m->rw, vy_stmt_at(draft->program, made)->variable);
 }
 
 static uint32_t cast(vy_collective_lowering *m, vyre_type type, uint32_t tree) {

@@ -71,17 +71,17 @@ typedef struct definite_init {
  * at the end of a block. Only a barrier turns `written` into `seen`. */
 
 static inline int is_private(const definite_init *f, uint32_t memory) {
-    return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
+    return vy_memory_at(f->p, memory)->space == VY_SPACE_PRIVATE;
 }
 
 /* The elements of a constant array are always initialised. */
 static int is_array(const vyre_program *p, uint32_t memory) {
-    return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER &&
-           p->memories.items[memory].space != VY_SPACE_CONSTANT;
+    return memory != VY_NONE && vy_memory_at(p, memory)->space != VY_SPACE_BUFFER &&
+           vy_memory_at(p, memory)->space != VY_SPACE_CONSTANT;
 }
 
 static inline uint32_t definite_init_words(const vyre_program *p, uint32_t memory) {
-    return p->memories.items[memory].elements / 64 + 1;
+    return vy_memory_at(p, memory)->elements / 64 + 1;
 }
 
 /* Sets bits of a word. A failed allocation sets f->failed. */
@@ -100,7 +100,7 @@ static void set_word(definite_init *f, bit_changes *log, uint64_t *word, uint64_
 /* Marks an element as written, if it exists. */
 static inline void set_bit(definite_init *f, uint32_t memory, vy_wide element) {
     uint64_t *bits = f->arrays[memory].written;
-    if (element >= 0 && element < f->p->memories.items[memory].elements)
+    if (element >= 0 && element < vy_memory_at(f->p, memory)->elements)
         set_word(f, is_private(f, memory) ? &f->privately : &f->together, &bits[(uint64_t)element / 64],
                  UINT64_C(1) << (uint64_t)element % 64);
 }
@@ -137,7 +137,7 @@ static int is_seen(definite_init *f, uint32_t memory, uint32_t low, uint32_t hig
 
 /* Whether all bits of an array are set. */
 static int is_full(const definite_init *f, uint32_t memory, const uint64_t *bits) {
-    uint32_t elements = f->p->memories.items[memory].elements;
+    uint32_t elements = vy_memory_at(f->p, memory)->elements;
     for (uint32_t i = 0; i < elements / 64; i++)
         if (bits[i] != UINT64_MAX)
             return 0;
@@ -236,7 +236,7 @@ static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, u
 /* The value of an expression for an invocation of the workgroup; returns 0 if it is unknown. Whether it is known does
  * not depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
 static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
-    const vy_expr *e = &f->p->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(f->p, expr);
     if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > STEPS)
         return 0;
     if (is_leaf(f, e, out))
@@ -276,7 +276,7 @@ static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invoc
 /* The values of all invocations, of an expression for which compute() succeeds. NULL if out of memory. Recursion is
  * bounded by what compute() visited. */
 static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
-    const vy_expr *e = &f->p->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(f->p, expr);
     if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
         return compute_all(f, arena, vy_let_value(&f->uses, e->a));
     if (e->kind == VY_EXPR_OP) {
@@ -343,7 +343,7 @@ static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
 
 /* The current invocations read an element of an array. Here and below, a failed allocation sets f->failed. */
 static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index) {
-    const vy_memory *m = &f->p->memories.items[memory];
+    const vy_memory *m = vy_memory_at(f->p, memory);
     if (!is_array(f->p, memory) || f->needs[memory])
         return;
     vy_interval i;
@@ -369,8 +369,8 @@ static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index
 static void read_loads(definite_init *f, uint32_t stmt) {
     const vyre_program *p = f->p;
     for (uint32_t i = f->uses.first_expr[stmt]; i < f->uses.first_expr[stmt + 1]; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
-            definite_init_read(f, p->exprs.items[i].a, p->exprs.items[i].b);
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD)
+            definite_init_read(f, vy_expr_at(p, i)->a, vy_expr_at(p, i)->b);
 }
 
 /* Whether the invocation certainly reaches this statement once the workgroup is in the block; -1 if that is
@@ -415,7 +415,7 @@ static void store_together(definite_init *f, const vy_stmt *s, definite_init_lan
 /* The current invocations execute a store. */
 static void definite_init_store(definite_init *f, const vy_stmt *s) {
     definite_init_lanes lanes = {0};
-    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
+    if (vy_memory_at(f->p, s->memory)->space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
         is_full(f, s->memory, f->arrays[s->memory].written))
         return;
     if (is_private(f, s->memory))
@@ -434,7 +434,7 @@ static void definite_init_store(definite_init *f, const vy_stmt *s) {
 static inline int next_trip(definite_init *f, const vy_stmt *s, vy_trips *t) {
     int goes_on = vy_trips_remain(t);
     f->has_trip[s->variable] = (uint8_t)goes_on;
-    f->trips[s->variable] = (uint64_t)t->next & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
+    f->trips[s->variable] = (uint64_t)t->next & vy_type_layouts[vy_variable_at(f->p, s->variable)->type].mask;
     t->next += t->step;
     return goes_on;
 }
@@ -452,14 +452,14 @@ static int count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation, 
 /* Records the stores that an invocation makes in every iteration. */
 static void store_in_trips(definite_init *f, uint32_t index, uint32_t invocation, int privately) {
     const vyre_program *p = f->p;
-    const vy_stmt *loop = &p->stmts.items[index];
+    const vy_stmt *loop = vy_stmt_at(p, index);
     vy_trips t;
     if (!count_trips(f, loop, invocation, &t) || t.step == 0 ||
         (t.end - t.next) / t.step > STORES / (vy_wide)(privately ? 1 : f->size))
         return;
     while (next_trip(f, loop, &t) && f->steps <= STEPS && !f->failed)
-        for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
-            const vy_stmt *s = &p->stmts.items[i];
+        for (uint32_t i = index + 1; i < loop->end; i = vy_stmt_at(p, i)->end) {
+            const vy_stmt *s = vy_stmt_at(p, i);
             vy_wide element;
             f->steps++;
             if (s->kind == VY_STMT_STORE && f->arrays[s->memory].written && is_private(f, s->memory) == privately &&
@@ -498,7 +498,7 @@ static void walk(definite_init *f, uint32_t first, uint32_t end);
 /* The number of iterations to walk, equal for all invocations; -1 if it is unknown or too large, or if the loop may be
  * left early. */
 static int trips_to_walk(definite_init *f, uint32_t index) {
-    const vy_stmt *s = &f->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(f->p, index);
     uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
     vy_trips t;
     f->uses_place = 0;
@@ -525,7 +525,7 @@ static void walk_block(definite_init *f, uint32_t first, uint32_t end) {
 }
 
 static void walk_loop(definite_init *f, uint32_t index) {
-    const vy_stmt *s = &f->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(f->p, index);
     uint32_t mark = f->privately.count, mark_together = f->together.count;
     vy_trips t;
     if (is_decided(f))
@@ -560,7 +560,7 @@ static void walk_branch(definite_init *f, uint32_t expr, int holds, uint32_t fir
 }
 
 static void walk_if(definite_init *f, uint32_t index) {
-    const vy_stmt *s = &f->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(f->p, index);
     uint32_t mark = f->privately.count, mark_together = f->together.count;
     read_operands(f, index);
     walk_branch(f, s->a, 1, index + 1, s->middle);
@@ -575,8 +575,8 @@ static void walk_if(definite_init *f, uint32_t index) {
 }
 
 static void walk(definite_init *f, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !f->failed && f->steps <= STEPS; i = f->p->stmts.items[i].end) {
-        const vy_stmt *s = &f->p->stmts.items[i];
+    for (uint32_t i = first; i < end && !f->failed && f->steps <= STEPS; i = vy_stmt_at(f->p, i)->end) {
+        const vy_stmt *s = vy_stmt_at(f->p, i);
         f->steps++;
         if (f->touches[s->end] == f->touches[i])
             continue;
@@ -612,11 +612,11 @@ static void note_statements(definite_init *f) {
     const vyre_program *p = f->p;
     uint32_t barriers = 0, touches = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         f->barriers[i] = barriers;
         f->touches[i] = touches;
         for (uint32_t k = f->uses.first_expr[i]; k < f->uses.first_expr[i + 1]; k++) {
-            const vy_expr *e = &p->exprs.items[k];
+            const vy_expr *e = vy_expr_at(p, k);
             f->loads[i] |= e->kind == VY_EXPR_LOAD && is_array(p, e->a);
         }
         barriers += s->kind == VY_STMT_BARRIER;
@@ -641,7 +641,7 @@ static int prepare(definite_init *f, vy_arena *arena) {
         return 0;
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
         array_bits *a = &f->arrays[m];
-        if (p->memories.items[m].elements > ELEMENTS || !is_array(p, m))
+        if (vy_memory_at(p, m)->elements > ELEMENTS || !is_array(p, m))
             continue;
         size_t size = definite_init_words(p, m) * sizeof *a->seen;
         a->seen = vy_arena_allocate(arena, size);
@@ -699,7 +699,7 @@ static uint32_t number(vy_rewrite *rw, uint32_t value) {
 
 /* array[index] = 0, with an index that was just appended. */
 static void store_zero(vy_rewrite *rw, uint32_t memory, uint32_t index) {
-    uint32_t zero = vy_irb_literal(&rw->draft, (vyre_type)rw->from->memories.items[memory].type, 0);
+    uint32_t zero = vy_irb_literal(&rw->draft, (vyre_type)vy_memory_at(rw->from, memory)->type, 0);
     vy_irb_store(&rw->draft, rw->memories[memory], index, zero);
 }
 
@@ -707,7 +707,7 @@ static void store_zero(vy_rewrite *rw, uint32_t memory, uint32_t index) {
 static void store_zeros(vy_rewrite *rw, uint32_t memory, uint32_t from, uint32_t step) {
     vy_irb *d = &rw->draft;
     uint32_t first = from == VY_NONE ? number(rw, 0) : vy_irb_variable(d, from);
-    uint32_t end = number(rw, rw->from->memories.items[memory].elements);
+    uint32_t end = number(rw, vy_memory_at(rw->from, memory)->elements);
     uint32_t by = step == VY_NONE ? VY_NONE : number(rw, step);
     uint32_t t = vy_irb_for(d, vy_rewrite_new_name(rw), VYRE_TYPE_U32, first, end, by);
     store_zero(rw, memory, vy_irb_variable(d, t));
@@ -715,7 +715,7 @@ static void store_zeros(vy_rewrite *rw, uint32_t memory, uint32_t from, uint32_t
 }
 
 static void fill_private(vy_rewrite *rw, uint32_t memory) {
-    uint32_t elements = rw->from->memories.items[memory].elements;
+    uint32_t elements = vy_memory_at(rw->from, memory)->elements;
     if (elements > SINGLE_STORES) {
         store_zeros(rw, memory, VY_NONE, VY_NONE);
         return;
@@ -727,7 +727,7 @@ static void fill_private(vy_rewrite *rw, uint32_t memory) {
 static void fill_together(vy_rewrite *rw, uint32_t memory) {
     const filling *f = rw->user;
     vy_irb *d = &rw->draft;
-    uint32_t elements = rw->from->memories.items[memory].elements;
+    uint32_t elements = vy_memory_at(rw->from, memory)->elements;
     if (elements > f->size) {
         store_zeros(rw, memory, f->index, f->size);
     } else if (elements == f->size) {
@@ -742,7 +742,7 @@ static void fill_together(vy_rewrite *rw, uint32_t memory) {
 
 static int needs_space(const vyre_program *p, const uint8_t *needs, vy_space space) {
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++)
-        if (needs[m] && p->memories.items[m].space == space)
+        if (needs[m] && vy_memory_at(p, m)->space == space)
             return 1;
     return 0;
 }
@@ -778,7 +778,7 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
     for (uint32_t m = rw->from->buffer_count; m < rw->from->memories.count && !rw->draft.failed; m++) {
         if (!f->needs[m])
             continue;
-        if (rw->from->memories.items[m].space == VY_SPACE_PRIVATE)
+        if (vy_memory_at(rw->from, m)->space == VY_SPACE_PRIVATE)
             fill_private(rw, m);
         else
             fill_together(rw, m);

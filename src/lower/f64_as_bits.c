@@ -61,9 +61,9 @@ static void declare(vy_legalizer *rw) {
     vy_cloner_grid(&rw->copy);
     vyre_program *made = rw->copy.draft.program;
     for (uint32_t i = 0; i < made->variables.count; i++)
-        made->variables.items[i].type = (uint8_t)carrier(rw, (vyre_type)made->variables.items[i].type);
+        made->variables.items[i].type = (uint8_t)carrier(rw, (vyre_type)vy_variable_at(made, i)->type);
     for (uint32_t i = 0; i < made->memories.count; i++)
-        made->memories.items[i].type = (uint8_t)carrier(rw, (vyre_type)made->memories.items[i].type);
+        made->memories.items[i].type = (uint8_t)carrier(rw, (vyre_type)vy_memory_at(made, i)->type);
 }
 
 const vy_legalizer_phase vy_legalize_f64_as_bits = {.carrier = carrier,

@@ -19,11 +19,11 @@ static vyre_status run_phase(const vyre_program *program, const vy_legalizer_pha
 uint32_t vy_legal_types(const vyre_program *p) {
     uint32_t types = 0;
     for (uint32_t i = 0; i < p->memories.count; i++)
-        types |= 1u << p->memories.items[i].type;
+        types |= 1u << vy_memory_at(p, i)->type;
     for (uint32_t i = 0; i < p->variables.count; i++)
-        types |= 1u << p->variables.items[i].type;
+        types |= 1u << vy_variable_at(p, i)->type;
     for (uint32_t i = 0; i < p->exprs.count; i++)
-        types |= 1u << p->exprs.items[i].type;
+        types |= 1u << vy_expr_at(p, i)->type;
     return types;
 }
 
@@ -44,7 +44,7 @@ vyre_status vy_lower_collectives(const vyre_program *program, const vy_target_de
                                  vyre_error *error) {
     int changes = (program->facts & VY_PROGRAM_HAS_PRINT) != 0;
     for (uint32_t i = 0; i < program->stmts.count && !changes; i++)
-        changes = program->stmts.items[i].kind == VY_STMT_COLLECTIVE;
+        changes = vy_stmt_at(program, i)->kind == VY_STMT_COLLECTIVE;
     return changes ? vy_legalize_collectives(program, target, out, error) : unchanged(program, out);
 }
 
@@ -112,9 +112,9 @@ static void start(vy_legalizer *rw) {
     const vyre_program *p = rw->from;
     int sees_bits = 0;
     for (uint32_t i = 0; i < p->exprs.count && !sees_bits; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         sees_bits = e->kind == VY_EXPR_OP && e->op == VYRE_OP_BITCAST &&
-                    (vyre_type_class((vyre_type)p->exprs.items[e->a].type) & VYRE_CLASS_FLOAT);
+                    (vyre_type_class((vyre_type)vy_expr_at(p, e->a)->type) & VYRE_CLASS_FLOAT);
     }
     if (sees_bits)
         rw->status = vy_ranges_make_by(p, &vy_range_rules_sound, 0, &rw->ranges, rw->error);
@@ -158,7 +158,7 @@ static int sees_number(const vy_legalizer *rw, const vy_expr *e, vyre_type opera
 
 /* The same for an op of the program. */
 static int is_easy_op(const vyre_program *p, const vy_expr *e) {
-    const vy_expr *b = vyre_op_get((vyre_op)e->op)->arity == 2 ? &p->exprs.items[e->b] : NULL;
+    const vy_expr *b = vyre_op_get((vyre_op)e->op)->arity == 2 ? vy_expr_at(p, e->b) : NULL;
     return b && b->kind == VY_EXPR_LITERAL && is_easy((vyre_op)e->op, vy_operand_type(p, e), b->bits);
 }
 

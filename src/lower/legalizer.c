@@ -59,7 +59,7 @@ uint32_t vy_legalizer_variable(vy_legalizer *rw, uint32_t variable) {
         return VY_NONE;
     return vy_legalizer_add(rw,
                             &(vy_expr){.kind = VY_EXPR_VARIABLE,
-                                       .type = rw->copy.draft.program->variables.items[variable].type,
+                                       .type = vy_variable_at(rw->copy.draft.program, variable)->type,
                                        .a = variable,
                                        .b = VY_NONE,
                                        .c = VY_NONE},
@@ -276,7 +276,7 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
         uint32_t trees[3] = {vy_legalizer_lower(rw, e.a), vy_legalizer_lower(rw, e.b), vy_legalizer_lower(rw, e.c)};
         if (rw->copy.draft.failed || rw->status != VYRE_OK)
             return VY_NONE;
-        return rw->phase->op(rw, &rw->from->exprs.items[root], vy_operand_type(rw->from, &e), trees);
+        return rw->phase->op(rw, vy_expr_at(rw->from, root), vy_operand_type(rw->from, &e), trees);
     }
     default:
         return vy_legalizer_add(rw, &e, 0);
@@ -287,7 +287,7 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
 static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
     if (root == VY_NONE)
         return 1;
-    const vy_expr *e = &rw->from->exprs.items[root];
+    const vy_expr *e = vy_expr_at(rw->from, root);
     vyre_type type = (vyre_type)e->type;
     int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALIZER_MAX_DEPTH;
     if (e->kind == VY_EXPR_LOAD)
@@ -307,7 +307,7 @@ static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
 static int is_unfolded(const vyre_program *p, const vy_expr *e) {
     const vy_expr *a = vy_literal_at(p, e->a), *b = vy_literal_at(p, e->b);
     uint64_t bits;
-    return (!a && !b) || legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type,
+    return (!a && !b) || legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)vy_expr_at(p, e->a)->type,
                                     a ? &a->bits : NULL, b ? &b->bits : NULL, &bits) == VY_FOLDED_NOT;
 }
 
@@ -337,7 +337,7 @@ static int are_plain(const vy_legalizer *rw, uint32_t first, uint32_t end) {
     if (end - first > VY_LEGALIZER_MAX_DEPTH)
         return 0;
     for (uint32_t i = first; i < end; i++)
-        if (!is_plain(rw, &rw->from->exprs.items[i]))
+        if (!is_plain(rw, vy_expr_at(rw->from, i)))
             return 0;
     return 1;
 }
@@ -349,12 +349,12 @@ static int is_plain_stmt(const vy_legalizer *rw, const vy_stmt *s, uint32_t firs
     case VY_STMT_LET:
     case VY_STMT_VAR:
     case VY_STMT_FOR:
-        if (!is_plain_type(rw, p->variables.items[s->variable].type))
+        if (!is_plain_type(rw, vy_variable_at(p, s->variable)->type))
             return 0;
         break;
     case VY_STMT_STORE:
-        if (!is_plain_type(rw, p->memories.items[s->memory].type) ||
-            !(vy_type_layouts[p->memories.items[s->memory].type].classes & VYRE_CLASS_INTEGER))
+        if (!is_plain_type(rw, vy_memory_at(p, s->memory)->type) ||
+            !(vy_type_layouts[vy_memory_at(p, s->memory)->type].classes & VYRE_CLASS_INTEGER))
             return 0;
         break;
     case VY_STMT_ASSIGN:
@@ -377,7 +377,7 @@ static int find_others(vy_legalizer *rw) {
     uint32_t end = 0; /* of the expressions of the previous statement; the program consists of its entry only */
     rw->plain = plain_types(rw);
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
-        const vy_stmt *s = &rw->from->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(rw->from, i);
         uint32_t first = end;
         end = vy_stmt_exprs_end(rw->from, s, first);
         if (is_plain_stmt(rw, s, first, end))
@@ -411,11 +411,11 @@ static uint32_t copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
  * operands must directly precede their own statement. Trees are discarded with their statement. */
 
 static vy_symbol variable_name(vy_legalizer *rw, uint32_t variable) {
-    return vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, rw->from->variables.items[variable].name));
+    return vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, vy_variable_at(rw->from, variable)->name));
 }
 
 static void declare(vy_legalizer *rw, const vy_stmt *s) {
-    vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    vyre_type type = rw->phase->carrier(rw, (vyre_type)vy_variable_at(rw->from, s->variable)->type);
     uint32_t value = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
     vy_symbol name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_irb_var(&rw->copy.draft, name, type, value)
@@ -423,7 +423,7 @@ static void declare(vy_legalizer *rw, const vy_stmt *s) {
 }
 
 static void store(vy_legalizer *rw, const vy_stmt *s) {
-    const vy_memory *memory = &rw->from->memories.items[s->memory];
+    const vy_memory *memory = vy_memory_at(rw->from, s->memory);
     uint32_t index = lower_index(rw, s->a);
     uint32_t value = vy_legalizer_lower(rw, s->b);
     if (value != VY_NONE)
@@ -450,14 +450,14 @@ static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_symbol name
     if (rw->copy.draft.failed || rw->status != VYRE_OK)
         return VY_NONE;
     uint32_t made = vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &carrier);
-    return made == VY_NONE || !s->result_count ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
+    return made == VY_NONE || !s->result_count ? VY_NONE : vy_stmt_at(rw->copy.draft.program, made)->variable;
 }
 
 static void atomic(vy_legalizer *rw, const vy_stmt *s) {
     vyre_type type = VYRE_TYPE_U32;
     vy_symbol name = 0;
     if (s->result_count) {
-        type = (vyre_type)rw->from->variables.items[s->variable].type;
+        type = (vyre_type)vy_variable_at(rw->from, s->variable)->type;
         name = variable_name(rw, s->variable);
     }
     uint32_t variable = with_operands(rw, s, name, type);
@@ -479,7 +479,7 @@ static void call(vy_legalizer *rw, const vy_stmt *s) {
         args[i].index = vy_legalizer_append(rw, args[i].index);
     for (uint32_t i = 0; i < s->result_count; i++) {
         names[i] = variable_name(rw, s->variable + i);
-        types[i] = (vyre_type)rw->from->variables.items[s->variable + i].type;
+        types[i] = (vyre_type)vy_variable_at(rw->from, s->variable + i)->type;
         if (rw->phase->carrier(rw, types[i]) != types[i])
             vy_legalizer_refuse(rw, "the code of an op", types[i]);
     }
@@ -489,12 +489,12 @@ static void call(vy_legalizer *rw, const vy_stmt *s) {
         return;
     uint32_t made = vy_irb_stmt(draft, &stmt, args, s->arg_count, names, types);
     for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
-        rw->copy.variables[s->variable + i] = draft->program->stmts.items[made].variable + i;
+        rw->copy.variables[s->variable + i] = vy_stmt_at(draft->program, made)->variable + i;
 }
 
 /* The remaining collectives are exact in the carrier; all others were lowered before (collectives.h). */
 static void collective(vy_legalizer *rw, const vy_stmt *s) {
-    vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    vyre_type carrier = rw->phase->carrier(rw, (vyre_type)vy_variable_at(rw->from, s->variable)->type);
     vy_symbol name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = with_operands(rw, s, name, carrier);
 }
@@ -507,7 +507,7 @@ void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t 
 }
 
 static void conditional(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     uint32_t mark = vy_cloner_open(&rw->copy);
     vy_irb_if(&rw->copy.draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
     vy_legalizer_body(rw, index + 1, s->middle, mark);
@@ -520,7 +520,7 @@ static void conditional(vy_legalizer *rw, uint32_t index) {
 
 /* A condition that needs statements is computed at the start of each iteration. */
 static void loop_while(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     vy_irb *draft = &rw->copy.draft;
     uint32_t mark = vy_cloner_open(&rw->copy);
     if (is_kept(rw, s->a, 0)) {
@@ -537,8 +537,8 @@ static void loop_while(vy_legalizer *rw, uint32_t index) {
 }
 
 static void loop_for(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
-    vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
+    vyre_type type = rw->phase->carrier(rw, (vyre_type)vy_variable_at(rw->from, s->variable)->type);
     uint32_t mark = vy_cloner_open(&rw->copy);
     uint32_t from = vy_legalizer_lower(rw, s->a), to = vy_legalizer_lower(rw, s->b),
              step = vy_legalizer_lower(rw, s->c);
@@ -552,7 +552,7 @@ static void loop_for(vy_legalizer *rw, uint32_t index) {
 }
 
 static void region(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     const char *name = vy_symbol_name(rw->from, s->name);
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
     uint32_t mark = vy_cloner_open(&rw->copy);
@@ -563,7 +563,7 @@ static void region(vy_legalizer *rw, uint32_t index) {
 }
 
 static void statement(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     vy_irb *draft = &rw->copy.draft;
     vy_stmt plain = *s;
     rw->trees.count = rw->depths.count = 0;
@@ -621,7 +621,7 @@ static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end) {
         next = rw->phase->declare ? i : copy_run(rw, i, end);
         if (next > i)
             continue;
-        next = rw->from->stmts.items[i].end;
+        next = vy_stmt_at(rw->from, i)->end;
         statement(rw, i);
     }
 }
@@ -718,14 +718,14 @@ static uint32_t library_tree(vy_legalizer *rw, uint32_t root) {
 static uint32_t count_uses(const vyre_program *library, uint32_t root, uint32_t variable) {
     uint32_t uses = 0;
     VY_EACH_EXPR (library, i, root)
-        uses += library->exprs.items[i].kind == VY_EXPR_VARIABLE && library->exprs.items[i].a == variable;
+        uses += vy_expr_at(library, i)->kind == VY_EXPR_VARIABLE && vy_expr_at(library, i)->a == variable;
     return uses;
 }
 
 /* Parameters become leaves; in a function that is one expression, a parameter used once becomes its argument. */
 static void bind_parameters(vy_legalizer *rw, const vy_function *f, const uint32_t *trees, uint32_t count) {
     const vyre_program *library = rw->called.program;
-    const vy_stmt *first = &library->stmts.items[f->first_stmt];
+    const vy_stmt *first = vy_stmt_at(library, f->first_stmt);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t variable = f->first_variable + i;
         uint32_t uses = 0;
@@ -735,7 +735,7 @@ static void bind_parameters(vy_legalizer *rw, const vy_function *f, const uint32
         rw->called.bound[variable] =
             once ? trees[i]
                  : vy_legalizer_materialize(rw, trees[i],
-                                            vy_symbol_name(library, library->variables.items[variable].name));
+                                            vy_symbol_name(library, vy_variable_at(library, variable)->name));
     }
 }
 
@@ -752,14 +752,14 @@ static void library_call(vy_legalizer *rw, const vy_stmt *s) {
     vy_legalizer_call_all(rw, callee, trees, s->arg_count, results);
     for (uint32_t i = 0; i < s->result_count; i++)
         rw->called.bound[s->variable + i] = vy_legalizer_materialize(
-            rw, results[i], vy_symbol_name(library, library->variables.items[s->variable + i].name));
+            rw, results[i], vy_symbol_name(library, vy_variable_at(library, s->variable + i)->name));
 }
 
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results);
 
 /* If the condition is known, only one branch is written. */
 static void library_if(vy_legalizer *rw, uint32_t index, uint32_t *results) {
-    const vy_stmt *s = &rw->called.program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->called.program, index);
     vy_irb *draft = &rw->copy.draft;
     uint32_t condition = library_tree(rw, s->a);
     uint64_t holds;
@@ -781,9 +781,9 @@ static void library_if(vy_legalizer *rw, uint32_t index, uint32_t *results) {
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results) {
     const vyre_program *library = rw->called.program;
     vy_irb *draft = &rw->copy.draft;
-    for (uint32_t i = first; i < end && !draft->failed && rw->status == VYRE_OK; i = library->stmts.items[i].end) {
-        const vy_stmt *s = &library->stmts.items[i];
-        const char *name = s->result_count ? vy_symbol_name(library, library->variables.items[s->variable].name) : "";
+    for (uint32_t i = first; i < end && !draft->failed && rw->status == VYRE_OK; i = vy_stmt_at(library, i)->end) {
+        const vy_stmt *s = vy_stmt_at(library, i);
+        const char *name = s->result_count ? vy_symbol_name(library, vy_variable_at(library, s->variable)->name) : "";
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_LET:
         case VY_STMT_VAR: {

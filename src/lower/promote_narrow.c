@@ -71,14 +71,14 @@ static int is_all_native(const vy_legalizer *rw, vyre_type type) {
     if (!converts(rw, type))
         return 0;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         uint64_t bits = e->kind == VY_EXPR_OP && vy_operand_type(p, e) == type ? arithmetic((vyre_op)e->op, type) : 0;
         if (bits & ~rw->exact)
             return 0;
         computes |= bits != 0;
     }
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (p->stmts.items[i].kind == VY_STMT_COLLECTIVE && p->exprs.items[p->stmts.items[i].a].type == type)
+        if (vy_stmt_at(p, i)->kind == VY_STMT_COLLECTIVE && vy_expr_at(p, vy_stmt_at(p, i)->a)->type == type)
             return 0;
     return computes;
 }

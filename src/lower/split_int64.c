@@ -45,8 +45,8 @@ static uint32_t param_size(vy_irb *draft, uint32_t low, vyre_type type) {
 
 static uint32_t length(vy_legalizer *rw, uint32_t memory) {
     uint32_t size = vy_irb_size(&rw->copy.draft, VY_SIZE_LEN, memory - rw->copy.entry->first_memory, VY_NONE, 0);
-    return is_int64((vyre_type)rw->from->memories.items[memory].type) ? scaled(&rw->copy.draft, VY_SIZE_DIV, size, 2)
-                                                                      : size;
+    return is_int64((vyre_type)vy_memory_at(rw->from, memory)->type) ? scaled(&rw->copy.draft, VY_SIZE_DIV, size, 2)
+                                                                     : size;
 }
 
 /* Recursion is bounded by the validator's limit for sizes. Buffers keep their indices; params were declared before,
@@ -61,7 +61,7 @@ static uint32_t copy_size(vy_legalizer *rw, uint32_t root) {
     if (size.kind == VY_SIZE_LEN)
         return length(rw, size.a);
     if (size.kind == VY_SIZE_PARAM) {
-        vyre_type type = (vyre_type)rw->from->variables.items[size.a].type;
+        vyre_type type = (vyre_type)vy_variable_at(rw->from, size.a)->type;
         uint32_t param = rw->copy.variables[size.a];
         return is_int64(type) ? param_size(draft, param, type) : vy_irb_size(draft, VY_SIZE_PARAM, param, VY_NONE, 0);
     }
@@ -72,7 +72,7 @@ static uint32_t copy_size(vy_legalizer *rw, uint32_t root) {
 /* Names of the halves of a variable of the program. */
 static void split_int64_names(vy_legalizer *rw, uint32_t variable, vy_symbol names[2]) {
     static const char *const halves[2] = {"low", "high"};
-    const char *text = vy_symbol_name(rw->from, rw->from->variables.items[variable].name);
+    const char *text = vy_symbol_name(rw->from, vy_variable_at(rw->from, variable)->name);
     for (int k = 0; k < 2; k++) {
         char name[VY_LIMIT_NAME + 1];
         snprintf(name, sizeof name, "%.*s_%s", VY_LIMIT_NAME - 16, text, halves[k]);
@@ -84,7 +84,7 @@ static void params(vy_legalizer *rw) {
     vy_irb *draft = &rw->copy.draft;
     uint32_t first = rw->copy.entry->first_variable, count = rw->from->param_count, made = count;
     for (uint32_t i = first; i < first + count; i++)
-        made += (uint32_t)is_int64((vyre_type)rw->from->variables.items[i].type);
+        made += (uint32_t)is_int64((vyre_type)vy_variable_at(rw->from, i)->type);
     if (made > VY_LIMIT_PARAMS) {
         rw->status =
             vy_fail(rw->error, VYRE_LIMIT, "choose a device with 64-bit integers, or pass some of them in a buffer",
@@ -92,7 +92,7 @@ static void params(vy_legalizer *rw) {
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
-        const vy_variable *v = &rw->from->variables.items[i];
+        const vy_variable *v = vy_variable_at(rw->from, i);
         draft->position = v->position;
         if (is_int64((vyre_type)v->type)) {
             vy_symbol names[2];
@@ -107,7 +107,7 @@ static void params(vy_legalizer *rw) {
 }
 
 static void memory(vy_legalizer *rw, uint32_t index) {
-    const vy_memory *m = &rw->from->memories.items[index];
+    const vy_memory *m = vy_memory_at(rw->from, index);
     vy_irb *draft = &rw->copy.draft;
     int is_pair = is_int64((vyre_type)m->type);
     vyre_type type = is_pair ? VYRE_TYPE_U32 : (vyre_type)m->type;
@@ -129,7 +129,7 @@ static void memory(vy_legalizer *rw, uint32_t index) {
 
 static void grid(vy_legalizer *rw) {
     vy_grid grid = rw->from->grid;
-    if (grid.kind == VYRE_GRID_OVER && is_int64((vyre_type)rw->from->memories.items[grid.memory].type)) {
+    if (grid.kind == VYRE_GRID_OVER && is_int64((vyre_type)vy_memory_at(rw->from, grid.memory)->type)) {
         grid.kind = VYRE_GRID_ELEMENTS;
         grid.sizes[0] = length(rw, grid.memory);
         grid.memory = VY_NONE;
@@ -186,11 +186,11 @@ static uint32_t u32_op(vy_legalizer *rw, vyre_op op, uint32_t a, uint32_t b) {
 }
 
 static vyre_type variable_type(const vy_legalizer *rw, uint32_t variable) {
-    return (vyre_type)rw->from->variables.items[variable].type;
+    return (vyre_type)vy_variable_at(rw->from, variable)->type;
 }
 
 static vyre_type memory_type(const vy_legalizer *rw, uint32_t memory) {
-    return (vyre_type)rw->from->memories.items[memory].type;
+    return (vyre_type)vy_memory_at(rw->from, memory)->type;
 }
 
 static uint32_t refuse(vy_legalizer *rw, const char *what, vyre_type type) {
@@ -417,7 +417,7 @@ static uint32_t emit_u32_collective(vy_legalizer *rw, const vy_stmt *s, vy_symbo
     if (has_failed(rw))
         return VY_NONE;
     uint32_t made = vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
-    return made == VY_NONE ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
+    return made == VY_NONE ? VY_NONE : vy_stmt_at(rw->copy.draft.program, made)->variable;
 }
 
 /* Both halves are exchanged separately. Collectives that combine were lowered before (collectives.h). */
@@ -509,7 +509,7 @@ static void update(vy_legalizer *rw, const counter *c, const char *name, uint32_
 
 /* The variables are updated at the start of an iteration, because `continue` skips the rest. */
 static void loop(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     counter c = {.type = variable_type(rw, s->variable)};
     vy_symbol names[2];
     start(rw, s, &c);
@@ -527,7 +527,7 @@ static void loop(vy_legalizer *rw, uint32_t index) {
 }
 
 static int statement(vy_legalizer *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     int is_access = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC;
     uint32_t named = is_access ? s->memory : s->variable;
     if (named == VY_NONE || !is_int64(is_access ? memory_type(rw, named) : variable_type(rw, named)))

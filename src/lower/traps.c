@@ -74,7 +74,7 @@ static int is_sync(const vy_stmt *s) {
 }
 
 static const vy_stmt *stmt_at(const traps_plan *plan, uint32_t i) {
-    return &plan->program->stmts.items[i];
+    return vy_stmt_at(plan->program, i);
 }
 
 /* The number of iterations; FOREVER if it is unknown or larger. */
@@ -404,7 +404,7 @@ static void leave_together(ender *e, vyre_collective whom, const char *name, uin
     ask.result_count = 1;
     uint32_t made = vy_irb_stmt(draft, &ask, NULL, 0, &result, (vyre_type[]){VYRE_TYPE_BOOL});
     if (made != VY_NONE)
-        leave_if(e, vy_irb_variable(draft, draft->program->stmts.items[made].variable));
+        leave_if(e, vy_irb_variable(draft, vy_stmt_at(draft->program, made)->variable));
 }
 
 /* A synchronisation point: all invocations continue, or all leave because one is in one of the states. */
@@ -503,7 +503,7 @@ static int trap(ender *e, uint32_t index, const vy_stmt *s) {
 
 static int is_seen(const ender *e, const vy_stmt *s) {
     return (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) &&
-           e->from->memories.items[s->memory].space != VY_SPACE_PRIVATE;
+           vy_memory_at(e->from, s->memory)->space != VY_SPACE_PRIVATE;
 }
 
 /* The result of an atomic is zero for invocations that have ended. */
@@ -511,7 +511,7 @@ static void effect(ender *e, uint32_t index, const vy_stmt *s) {
     vy_irb *draft = draft_of(e);
     uint32_t result = VY_NONE, mark;
     if (s->result_count) {
-        const vy_variable *v = &e->from->variables.items[s->variable];
+        const vy_variable *v = vy_variable_at(e->from, s->variable);
         uint32_t zero = vy_irb_literal(draft, (vyre_type)v->type, 0);
         result =
             vy_irb_var(draft, vy_cloner_name(&e->copy, vy_symbol_name(e->from, v->name)), (vyre_type)v->type, zero);
@@ -646,7 +646,7 @@ static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
 
 /* Returns whether no statement of the block follows. */
 static int statement(ender *e, uint32_t index) {
-    const vy_stmt *s = &e->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->from, index);
     draft_of(e)->position = vy_stmt_position(e->from, index);
     leave_at_last(e, index, s);
     if (s->kind == VY_STMT_TRAP)
@@ -669,7 +669,7 @@ static int statement(ender *e, uint32_t index) {
 /* Statements after a trap in its block are never executed by invocations that have not ended, but the other
  * invocations may need their jumps. */
 static void block(ender *e, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !draft_of(e)->failed; i = e->from->stmts.items[i].end)
+    for (uint32_t i = first; i < end && !draft_of(e)->failed; i = vy_stmt_at(e->from, i)->end)
         if (statement(e, i))
             return;
 }

@@ -57,7 +57,7 @@ static void add_stores(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem
 
 /* A statement that consists of a load only is removed; in others the tree becomes a leaf. */
 static void take_load(const vyre_program *p, const vy_vectorize_mem_access *load, balance *now) {
-    const vy_stmt *s = &p->stmts.items[load->stmt];
+    const vy_stmt *s = vy_stmt_at(p, load->stmt);
     if (s->kind != VY_STMT_LET || s->a != load->expr)
         return;
     now->stmts--;
@@ -67,8 +67,8 @@ static void take_load(const vyre_program *p, const vy_vectorize_mem_access *load
 
 /* The value remains, in a `let` if it may not be a literal; the index is removed. */
 static void take_store(const vyre_program *p, const vy_vectorize_mem_access *store, balance *now) {
-    const vy_stmt *s = &p->stmts.items[store->stmt];
-    int keeps = p->exprs.items[s->b].kind == VY_EXPR_LITERAL;
+    const vy_stmt *s = vy_stmt_at(p, store->stmt);
+    int keeps = vy_expr_at(p, s->b)->kind == VY_EXPR_LITERAL;
     now->stmts -= keeps;
     now->variables += !keeps;
     now->exprs -= tree_size(p, s->a) + (uint32_t)keeps;
@@ -142,7 +142,7 @@ static int keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
 /* ---- writing ---- */
 
 static vyre_type type_of(const vy_rewrite *rw, const vy_vectorize_mem_group *g) {
-    return (vyre_type)rw->from->memories.items[g->memory].type;
+    return (vyre_type)vy_memory_at(rw->from, g->memory)->type;
 }
 
 static uint32_t number(vy_rewrite *rw, uint32_t value) {
@@ -162,7 +162,7 @@ static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
     const vy_expr *e = vy_rewrite_node_at(rw, node);
     if (e->kind == VY_EXPR_LITERAL)
         return (vy_vectorize_mem_value){VY_NONE, e->bits};
-    if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
+    if (e->kind == VY_EXPR_VARIABLE && !vy_variable_at(rw->draft.program, e->a)->is_mutable)
         return (vy_vectorize_mem_value){e->a, 0};
     return (vy_vectorize_mem_value){vy_rewrite_let(rw, node), 0};
 }
@@ -234,7 +234,7 @@ static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint
     if (rw->draft.failed)
         return VY_NONE;
     uint32_t made = vy_irb_stmt(&rw->draft, &load, NULL, 0, names, types);
-    return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
+    return made == VY_NONE ? VY_NONE : vy_stmt_at(rw->draft.program, made)->variable;
 }
 
 static uint32_t write_element(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index,
@@ -335,7 +335,7 @@ static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
 /* The store of a statement if it is in a group; else NULL. Valid after the loads of its value were passed. */
 static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
     const vy_vectorize_mem_plan *plan = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(rw->from, stmt);
     const vy_vectorize_mem_access *access = s->kind == VY_STMT_STORE ? find_access(plan, s->b) : NULL;
     if (access && access->expr == s->b && !access->is_store && access + 1 < plan->accesses.items + plan->accesses.count)
         access++;
@@ -353,7 +353,7 @@ static int is_renamed(vy_rewrite *rw, const vy_stmt *s) {
 
 static int statement(vy_rewrite *rw, uint32_t stmt) {
     vy_vectorize_mem_plan *plan = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(rw->from, stmt);
     for (uint32_t g = plan->at_stmt[stmt]; g; g = plan->groups.items[g - 1].next)
         write_loads(rw, &plan->groups.items[g - 1]);
     const vy_vectorize_mem_access *store = fused_store(rw, stmt);

@@ -63,11 +63,11 @@ typedef struct planner {
 } planner;
 
 static inline const vy_expr *vectorize_mem_expr(const planner *p, uint32_t expr) {
-    return &p->program->exprs.items[expr];
+    return vy_expr_at(p->program, expr);
 }
 
 static inline uint32_t size_of(const planner *p, uint32_t memory) {
-    return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
+    return vyre_type_bits((vyre_type)vy_memory_at(p->program, memory)->type) / 8;
 }
 
 /* Whether an offset follows those of all members of a sorted set, so closely that offsets cannot wrap, whatever their
@@ -90,7 +90,7 @@ static int is_literal(const planner *p, uint32_t expr) {
 
 static int is_fixed_variable(const planner *p, uint32_t expr) {
     const vy_expr *e = vectorize_mem_expr(p, expr);
-    return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
+    return e->kind == VY_EXPR_VARIABLE && !vy_variable_at(p->program, e->a)->is_mutable;
 }
 
 /* Moves literals from the index to the offset, through sums and `let`s; not through a `let` of a variable that may
@@ -181,7 +181,7 @@ static int is_loaded(const planner *p, uint32_t expr) {
 /* Computes which variables depend on memory, for the statements visited so far. */
 static void find_loaded_variables(planner *p) {
     for (uint32_t end; p->scanned < p->seen; p->scanned_exprs = end) {
-        const vy_stmt *s = &p->program->stmts.items[p->scanned++];
+        const vy_stmt *s = vy_stmt_at(p->program, p->scanned++);
         end = vy_stmt_exprs_end(p->program, s, p->scanned_exprs);
         if (s->kind == VY_STMT_FOR)
             p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
@@ -254,7 +254,7 @@ static uint32_t enter(planner *p, const set *s, uint32_t count, uint32_t number,
 
 /* Whether a memory is known to start at a multiple of 16 bytes. */
 static int starts_aligned(const planner *p, const set *s) {
-    return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
+    return vy_memory_at(p->program, s->memory)->space != VY_SPACE_BUFFER || p->aligned_buffers;
 }
 
 /* Whether there are members with consecutive offsets, starting from that of the member `first`; `found` receives
@@ -282,7 +282,7 @@ static void place_group(const planner *p, const set *s, const member *const *fou
         int is_new = s->is_store ? access->stmt >= group->at : access->stmt < group->at;
         if (s->is_store ? k == 0 : is_new) {
             group->index =
-                s->is_store ? p->program->stmts.items[access->stmt].a : vectorize_mem_expr(p, access->expr)->b;
+                s->is_store ? vy_stmt_at(p->program, access->stmt)->a : vectorize_mem_expr(p, access->expr)->b;
             behind = k;
         }
         if (is_new)
@@ -433,7 +433,7 @@ static void add_member(planner *p, uint32_t memory, vy_affine_index at, int is_s
 /* ---- accesses ---- */
 
 static int may_fuse(const planner *p, uint32_t memory) {
-    return p->program->memories.items[memory].space != VY_SPACE_PRIVATE && size_of(p, memory) * 2 <= p->bytes;
+    return vy_memory_at(p->program, memory)->space != VY_SPACE_PRIVATE && size_of(p, memory) * 2 <= p->bytes;
 }
 
 /* A load reads the value of every store before it, so none of these may move after it. And it must not move before a
@@ -500,8 +500,8 @@ static int has_stores(const planner *p) {
 /* Visits the loads in the trees of a structured statement, as if their index were unknown. */
 static void see_loads(planner *p, uint32_t index) {
     uint32_t end = 0;
-    for (uint32_t i = p->program->stmts.items[index].end; end == 0 && i > index; i--)
-        end = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i - 1], 0);
+    for (uint32_t i = vy_stmt_at(p->program, index)->end; end == 0 && i > index; i--)
+        end = vy_stmt_exprs_end(p->program, vy_stmt_at(p->program, i - 1), 0);
     for (uint32_t load = p->next_load; load < end; load = find_load(p, load + 1))
         close_stores(p, vectorize_mem_expr(p, load)->a, NULL);
 }
@@ -545,7 +545,7 @@ static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t en
 }
 
 static void plan_structured(planner *p, uint32_t index) {
-    const vy_stmt *s = &p->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p->program, index);
     p->seen = index + 1;
     if (p->count)
         see_whole(p, index);
@@ -559,7 +559,7 @@ static void note_let(planner *p, const vy_stmt *s) {
 }
 
 static void plan_simple(planner *p, uint32_t index) {
-    const vy_stmt *s = &p->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p->program, index);
     uint32_t end = vy_stmt_exprs_end(p->program, s, 0);
     p->seen = index;
     for (; p->next_load < end; p->next_load = find_load(p, p->next_load + 1))

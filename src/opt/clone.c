@@ -58,7 +58,7 @@ vy_symbol vy_cloner_new_name(vy_cloner *copy, const char *text) {
 }
 
 static vy_symbol variable_name(vy_cloner *copy, uint32_t variable) {
-    return vy_cloner_name(copy, vy_symbol_name(copy->from, copy->from->variables.items[variable].name));
+    return vy_cloner_name(copy, vy_symbol_name(copy->from, vy_variable_at(copy->from, variable)->name));
 }
 
 uint32_t vy_cloner_open(const vy_cloner *copy) {
@@ -109,7 +109,7 @@ void vy_cloner_discard(vy_cloner *copy) {
 
 void vy_cloner_params(vy_cloner *copy) {
     for (uint32_t i = copy->entry->first_variable; i < copy->entry->first_variable + copy->from->param_count; i++) {
-        const vy_variable *v = &copy->from->variables.items[i];
+        const vy_variable *v = vy_variable_at(copy->from, i);
         vy_symbol name = variable_name(copy, i);
         copy->draft.position = v->position;
         copy->variables[i] = vy_irb_scalar_param(&copy->draft, name, (vyre_type)v->type);
@@ -134,7 +134,7 @@ static uint32_t copy_size(vy_cloner *copy, uint32_t root) {
 
 void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write) {
     for (uint32_t i = copy->entry->first_memory; i < copy->entry->first_memory + copy->from->buffer_count; i++) {
-        const vy_memory *m = &copy->from->memories.items[i];
+        const vy_memory *m = vy_memory_at(copy->from, i);
         uint8_t access =
             m->access == VYRE_ACCESS_WRITE && writes_become_read_write ? VYRE_ACCESS_READ_WRITE : m->access;
         vy_symbol name = vy_cloner_name(copy, vy_symbol_name(copy->from, m->name));
@@ -147,7 +147,7 @@ void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write) {
 void vy_cloner_arrays(vy_cloner *copy) {
     for (uint32_t i = copy->from->buffer_count; i < copy->entry->memory_count; i++) {
         uint32_t memory = copy->entry->first_memory + i;
-        const vy_memory *m = &copy->from->memories.items[memory];
+        const vy_memory *m = vy_memory_at(copy->from, memory);
         vy_symbol name = vy_cloner_name(copy, vy_symbol_name(copy->from, m->name));
         copy->draft.position = m->position;
         copy->memories[memory] = vy_irb_clone_array(&copy->draft, copy->from, memory, name);
@@ -174,7 +174,7 @@ static void note_expr(vy_cloner *copy, uint32_t root) {
     if (!copy->variable_uses)
         return;
     VY_EACH_EXPR (copy->from, i, root) {
-        const vy_expr *e = &copy->from->exprs.items[i];
+        const vy_expr *e = vy_expr_at(copy->from, i);
         if (e->kind == VY_EXPR_VARIABLE)
             note(copy->variable_uses, e->a, VY_USE_READ);
         else if (e->kind == VY_EXPR_LOAD)
@@ -208,19 +208,19 @@ static void copy_args(vy_cloner *copy, const vy_stmt *s) {
 
 static void append(vy_cloner *copy, uint32_t index, vy_stmt stmt) {
     const vyre_program *from = copy->from;
-    const vy_stmt *s = &from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(from, index);
     vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     for (uint32_t i = 0; i < s->result_count; i++) {
         names[i] = variable_name(copy, s->variable + i);
-        types[i] = (vyre_type)from->variables.items[s->variable + i].type;
+        types[i] = (vyre_type)vy_variable_at(from, s->variable + i)->type;
     }
     copy->draft.position = vy_stmt_position(from, index);
     if (copy->draft.failed)
         return;
     uint32_t made = vy_irb_stmt(&copy->draft, &stmt, copy->args.items, copy->args.count, names, types);
     for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++) {
-        copy->variables[s->variable + i] = copy->draft.program->stmts.items[made].variable + i;
+        copy->variables[s->variable + i] = vy_stmt_at(copy->draft.program, made)->variable + i;
         if (copy->is_fresh)
             copy->is_fresh[s->variable + i] = 1;
     }
@@ -237,7 +237,7 @@ static int copy_assigns(vy_cloner *copy, const vy_stmt *s) {
 }
 
 void vy_cloner_stmt(vy_cloner *copy, uint32_t index) {
-    const vy_stmt *s = &copy->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(copy->from, index);
     vy_stmt stmt = *s;
     if (s->kind == VY_STMT_ASSIGN && !copy_assigns(copy, s))
         return;
@@ -268,12 +268,12 @@ void vy_cloner_for(vy_cloner *copy, uint32_t index, uint32_t from, uint32_t to, 
 }
 
 static void copy_block(vy_cloner *copy, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !copy->draft.failed; i = copy->from->stmts.items[i].end)
+    for (uint32_t i = first; i < end && !copy->draft.failed; i = vy_stmt_at(copy->from, i)->end)
         vy_cloner_tree(copy, i);
 }
 
 void vy_cloner_tree(vy_cloner *copy, uint32_t index) {
-    const vy_stmt *s = &copy->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(copy->from, index);
     if (!vy_stmt_is_structured(s->kind)) {
         vy_cloner_stmt(copy, index);
         return;

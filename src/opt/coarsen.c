@@ -57,7 +57,7 @@ typedef struct rest {
 } rest;
 
 static const vy_stmt *stmt_at(const writer *w, uint32_t index) {
-    return &w->copy.from->stmts.items[index];
+    return vy_stmt_at(w->copy.from, index);
 }
 
 static uint32_t u32(writer *w, uint64_t value) {
@@ -85,7 +85,7 @@ static vy_symbol next_name(writer *w, const char *text, uint32_t *tried) {
 }
 
 static const char *text_of(const writer *w, uint32_t variable) {
-    return vy_symbol_name(w->copy.from, w->copy.from->variables.items[variable].name);
+    return vy_symbol_name(w->copy.from, vy_variable_at(w->copy.from, variable)->name);
 }
 
 /* ---- expressions ---- */
@@ -205,7 +205,7 @@ static uint32_t write_early(writer *w, uint32_t expr) {
 
 /* A condition without the operands whose truth is known. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t write_condition(writer *w, uint32_t lane, uint32_t root) {
-    const vy_expr *e = &w->copy.from->exprs.items[root];
+    const vy_expr *e = vy_expr_at(w->copy.from, root);
     if (w->element != VY_NONE || e->kind != VY_EXPR_OP || (e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR))
         return write_expr(w, lane, root);
     if (vy_coarsen_truth(w->plan, e->a) >= 0) /* the known operand is neutral; otherwise the whole condition would be
@@ -221,8 +221,8 @@ static uint32_t write_condition(writer *w, uint32_t lane, uint32_t root) {
 
 static void hoist_load(writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
-    const vy_expr *e = &from->exprs.items[load];
-    const char *memory = vy_symbol_name(from, from->memories.items[e->a].name);
+    const vy_expr *e = vy_expr_at(from, load);
+    const char *memory = vy_symbol_name(from, vy_memory_at(from, e->a)->name);
     char text[VY_LIMIT_NAME + 1];
     uint32_t start, first = VY_NONE, tried = 0;
     int32_t offset;
@@ -242,7 +242,7 @@ static void hoist_load(writer *w, group lanes, uint32_t load) {
 }
 
 static uint32_t write_remainder(writer *w, uint32_t root, uint32_t lane) {
-    uint32_t start, divisor = w->copy.from->exprs.items[root].b;
+    uint32_t start, divisor = vy_expr_at(w->copy.from, root)->b;
     int32_t offset;
     vy_coarsen_remainder(w->plan, root, &start, &offset);
     uint32_t value = beside(w, w->starts[start], (int64_t)offset + lane);
@@ -254,7 +254,7 @@ static uint32_t write_remainder(writer *w, uint32_t root, uint32_t lane) {
 static void hoist_remainder(writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* a longer chain costs more than another remainder */
     vy_irb *d = &w->copy.draft;
-    uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
+    uint32_t divisor = vy_expr_at(w->copy.from, root)->b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
     int32_t offset;
     if (root == w->row || !vy_coarsen_remainder(w->plan, root, &start, &offset))
         return;
@@ -276,7 +276,7 @@ static void hoist_remainder(writer *w, group lanes, uint32_t root) {
 static void hoist_loads(writer *w, group lanes, uint32_t root) {
     if (root == VY_NONE)
         return;
-    const vy_expr *e = &w->copy.from->exprs.items[root];
+    const vy_expr *e = vy_expr_at(w->copy.from, root);
     if (e->kind == VY_EXPR_LOAD) {
         hoist_loads(w, lanes, e->b);
         hoist_load(w, lanes, root);
@@ -308,7 +308,7 @@ static void write_lane(writer *w, uint32_t lane, uint32_t index, uint32_t *tried
     vy_stmt stmt = *s;
     int declares = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR, has_index = s->memory != VY_NONE;
     vy_symbol name = declares ? next_name(w, text_of(w, s->variable), tried) : 0;
-    vyre_type type = declares ? (vyre_type)w->copy.from->variables.items[s->variable].type : VYRE_TYPE_U32;
+    vyre_type type = declares ? (vyre_type)vy_variable_at(w->copy.from, s->variable)->type : VYRE_TYPE_U32;
     stmt.a = has_index ? write_index(w, lane, s->memory, s->a) : write_expr(w, lane, s->a);
     stmt.b = write_expr(w, lane, s->b);
     stmt.c = write_expr(w, lane, s->c);
@@ -320,15 +320,15 @@ static void write_lane(writer *w, uint32_t lane, uint32_t index, uint32_t *tried
     w->copy.draft.position = vy_stmt_position(w->copy.from, index);
     uint32_t made = w->copy.draft.failed ? VY_NONE : vy_irb_stmt(&w->copy.draft, &stmt, NULL, 0, &name, &type);
     if (declares && made != VY_NONE)
-        w->lanes[lane][s->variable] = w->copy.draft.program->stmts.items[made].variable;
+        w->lanes[lane][s->variable] = vy_stmt_at(w->copy.draft.program, made)->variable;
     w->ended |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE;
 }
 
 static void write_lanes(writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
     if (lanes.count > 1) {
-        int is_load = s->kind == VY_STMT_LET && w->copy.from->exprs.items[s->a].kind == VY_EXPR_LOAD;
-        hoist_loads(w, lanes, is_load ? w->copy.from->exprs.items[s->a].b : s->a);
+        int is_load = s->kind == VY_STMT_LET && vy_expr_at(w->copy.from, s->a)->kind == VY_EXPR_LOAD;
+        hoist_loads(w, lanes, is_load ? vy_expr_at(w->copy.from, s->a)->b : s->a);
         hoist_loads(w, lanes, s->b);
         hoist_loads(w, lanes, s->c);
     }
@@ -368,7 +368,7 @@ static uint32_t find_row(writer *w, uint32_t root) {
 
 static void write_test_of_row(writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
     vy_irb *d = &w->copy.draft;
-    uint32_t divisor = w->copy.from->exprs.items[root].b, row = beside(w, w->row_first, 0);
+    uint32_t divisor = vy_expr_at(w->copy.from, root)->b, row = beside(w, w->row_first, 0);
     uint32_t all = vy_irb_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
     row = beside(w, w->row_first, 0);
     uint32_t test = vy_irb_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, row, write_expr(w, 0, divisor), VY_NONE);
@@ -488,7 +488,7 @@ static void write_loop(writer *w, group lanes, uint32_t index, const rest *then)
              c = write_expr(w, lanes.first, s->c);
     d->position = vy_stmt_position(w->copy.from, index);
     if (s->kind == VY_STMT_FOR) {
-        vyre_type type = (vyre_type)w->copy.from->variables.items[s->variable].type;
+        vyre_type type = (vyre_type)vy_variable_at(w->copy.from, s->variable)->type;
         vy_symbol name = vy_cloner_name(&w->copy, text_of(w, s->variable));
         set_variable(w, lanes, s->variable, vy_irb_for(d, name, type, a, b, c));
     } else {

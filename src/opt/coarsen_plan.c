@@ -23,7 +23,7 @@ enum {
 };
 
 static const vy_expr *at(const vy_coarsen_plan *plan, uint32_t expr) {
-    return &plan->program->exprs.items[expr];
+    return vy_expr_at(plan->program, expr);
 }
 
 /* ---- uniformity over the lanes ---- */
@@ -81,7 +81,7 @@ static void coarsen_classify(vy_coarsen_plan *plan) {
     for (uint32_t i = 0; i < p->variables.count; i++)
         plan->var_shared[i] = i - plan->entry->first_variable < p->param_count;
     for (uint32_t i = plan->entry->first_stmt; i < plan->entry->end_stmt; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         for (uint32_t expr = plan->uses.first_expr[i]; expr < plan->uses.first_expr[i + 1]; expr++)
             classify_expr(plan, expr);
         if (s->kind == VY_STMT_LET)
@@ -438,9 +438,9 @@ static const char *reason_of_facts(const vyre_program *p) {
 static const char *reason_of_memories(const vyre_program *p) {
     const char *reason = NULL;
     for (uint32_t i = p->buffer_count; i < p->memories.count; i++) {
-        if (p->memories.items[i].space == VY_SPACE_WORKGROUP)
+        if (vy_memory_at(p, i)->space == VY_SPACE_WORKGROUP)
             return "its workgroups share arrays";
-        if (p->memories.items[i].space == VY_SPACE_PRIVATE)
+        if (vy_memory_at(p, i)->space == VY_SPACE_PRIVATE)
             reason = "it has private arrays";
     }
     return reason;
@@ -448,7 +448,7 @@ static const char *reason_of_memories(const vyre_program *p) {
 
 static const char *reason_of_atomics(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if (s->kind == VY_STMT_ATOMIC && (s->result_count || s->order != VYRE_ORDER_RELAXED))
             return "it has atomics that return a value or order memory";
     }
@@ -459,7 +459,7 @@ static const char *reason_of_atomics(const vyre_program *p) {
 
 int vy_coarsen_returns(const vyre_program *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++)
-        if (p->stmts.items[i].kind == VY_STMT_RETURN)
+        if (vy_stmt_at(p, i)->kind == VY_STMT_RETURN)
             return 1;
     return 0;
 }
@@ -467,11 +467,11 @@ int vy_coarsen_returns(const vyre_program *p, uint32_t first, uint32_t end) {
 /* Whether control may reach the end of a block. Recursion is bounded by VY_LIMIT_NESTING. */
 static int comes_out(const vyre_program *p, uint32_t first, uint32_t end) {
     uint32_t last = VY_NONE;
-    for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
+    for (uint32_t i = first; i < end; i = vy_stmt_at(p, i)->end)
         last = i;
     if (last == VY_NONE)
         return 1;
-    const vy_stmt *s = &p->stmts.items[last];
+    const vy_stmt *s = vy_stmt_at(p, last);
     switch (s->kind) {
     case VY_STMT_RETURN:
         return 0;
@@ -487,8 +487,8 @@ static int comes_out(const vyre_program *p, uint32_t first, uint32_t end) {
 /* A return can be removed if the statements after its `if` can move to the other branch. Recursion is bounded by
  * VY_LIMIT_NESTING. */
 static const char *reason_of_returns(const vyre_program *p, uint32_t first, uint32_t end, uint32_t *count) {
-    for (uint32_t i = first; i < end; i = p->stmts.items[i].end) {
-        const vy_stmt *s = &p->stmts.items[i];
+    for (uint32_t i = first; i < end; i = vy_stmt_at(p, i)->end) {
+        const vy_stmt *s = vy_stmt_at(p, i);
         const char *reason = NULL;
         if (!vy_stmt_is_structured(s->kind) || !vy_coarsen_returns(p, i, s->end))
             continue;
@@ -516,9 +516,9 @@ typedef struct walk {
 
 static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weight) {
     vy_coarsen_plan *plan = w->plan;
-    uint32_t start, bytes = vyre_type_size((vyre_type)plan->program->memories.items[memory].type);
+    uint32_t start, bytes = vyre_type_size((vyre_type)vy_memory_at(plan->program, memory)->type);
     int32_t offset;
-    if (plan->program->memories.items[memory].space == VY_SPACE_CONSTANT)
+    if (vy_memory_at(plan->program, memory)->space == VY_SPACE_CONSTANT)
         return; /* constant memory is cached, so a load costs about as much as an op */
     if (vy_coarsen_index(plan, memory, index, &start, &offset)) {
         plan->consecutive += weight;
@@ -530,12 +530,12 @@ static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weig
 
 static void count_stmt(walk *w, uint32_t index, uint64_t weight) {
     const vyre_program *p = w->plan->program;
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     uint32_t first = w->plan->uses.first_expr[index], end = w->plan->uses.first_expr[index + 1];
     w->plan->work += (end - first + 1) * weight;
     for (uint32_t i = first; i < end; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
-            count_access(w, p->exprs.items[i].a, p->exprs.items[i].b, weight);
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD)
+            count_access(w, vy_expr_at(p, i)->a, vy_expr_at(p, i)->b, weight);
     if (s->kind == VY_STMT_STORE)
         count_access(w, s->memory, s->a, weight);
     else if (s->kind == VY_STMT_ATOMIC && !w->plan->is_shared[s->a])
@@ -553,7 +553,7 @@ static uint64_t trips_of(const vyre_program *p, const vy_stmt *s) {
 static void walk_block(walk *w, uint32_t first, uint32_t end, uint64_t weight);
 
 static void walk_if(walk *w, uint32_t index, uint64_t weight) {
-    const vy_stmt *s = &w->plan->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->plan->program, index);
     int truth = vy_coarsen_truth(w->plan, s->a);
     if (truth < 0)
         count_stmt(w, index, weight);
@@ -565,7 +565,7 @@ static void walk_if(walk *w, uint32_t index, uint64_t weight) {
 
 static void walk_loop(walk *w, uint32_t index, uint64_t weight) {
     const vyre_program *p = w->plan->program;
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     uint64_t trips = s->kind == VY_STMT_FOR ? trips_of(p, s) : 0;
     if (vy_loop_runs_once(p, index))
         trips = 1;
@@ -592,7 +592,7 @@ static void walk_block(walk *w, uint32_t first, uint32_t end, uint64_t weight) {
 }
 
 int vy_coarsen_loop_agrees(const vy_coarsen_plan *plan, uint32_t loop) {
-    const vy_stmt *s = &plan->program->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(plan->program, loop);
     return s->kind == VY_STMT_FOR && plan->var_shared[s->variable] &&
            !vy_block_has_loop_jump(plan->program, loop + 1, s->end);
 }

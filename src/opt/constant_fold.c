@@ -44,7 +44,7 @@ static int is_outside(const vy_expr *index, uint64_t length) {
 
 int vy_fold_constant_element(const vyre_program *p, const vy_expr *load, uint8_t index_type, uint64_t index,
                              uint64_t *bits) {
-    const vy_memory *m = &p->memories.items[load->a];
+    const vy_memory *m = vy_memory_at(p, load->a);
     if (m->space != VY_SPACE_CONSTANT || load->c != VY_NONE)
         return 0;
     vy_wide at = vy_integer_of(index_type, index);
@@ -56,7 +56,7 @@ int vy_fold_constant_element(const vyre_program *p, const vy_expr *load, uint8_t
 }
 
 static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
-    const vy_expr *index = &p->exprs.items[e->b];
+    const vy_expr *index = vy_expr_at(p, e->b);
     uint64_t length = index->kind == VY_EXPR_LITERAL ? vy_memory_known_length(p, e->a) : 0;
     *bits = 0;
     if (!length)
@@ -69,7 +69,7 @@ static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
 static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     switch (e->kind) {
     case VY_EXPR_OP:
-        return p->exprs.items[e->a].kind == VY_EXPR_LITERAL && vy_fold_op(p, e, bits);
+        return vy_expr_at(p, e->a)->kind == VY_EXPR_LITERAL && vy_fold_op(p, e, bits);
     case VY_EXPR_BUILTIN:
         return fold_builtin(rw->from, e, bits);
     case VY_EXPR_LEN:
@@ -83,13 +83,13 @@ static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr 
 }
 
 static int is_select_of_literal(const vyre_program *p, const vy_expr *e) {
-    return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
+    return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && vy_expr_at(p, e->a)->kind == VY_EXPR_LITERAL;
 }
 
 /* Whether an expression of the source that is not a variable folds without its operands being rewritten. An op with
  * a non-literal left operand, the common case, does not. */
 static int folds(const vy_rewrite *rw, uint32_t expr) {
-    const vy_expr *e = &rw->from->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(rw->from, expr);
     uint64_t bits;
     return is_select_of_literal(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
 }
@@ -113,7 +113,7 @@ void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
 }
 
 uint32_t vy_fold_select(vyre_program *p, const vy_expr *e) {
-    uint32_t first = p->exprs.items[e->a].bits ? e->a + 1 : e->b + 1, end = p->exprs.items[e->a].bits ? e->b : e->c;
+    uint32_t first = vy_expr_at(p, e->a)->bits ? e->a + 1 : e->b + 1, end = vy_expr_at(p, e->a)->bits ? e->b : e->c;
     vy_fold_slide(p, first, end + 1, e->a);
     return e->a + (end + 1 - first);
 }
@@ -128,7 +128,7 @@ static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t
     vyre_program *p = rw->draft.program;
     uint64_t bits;
     vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);
-    if (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL) {
+    if (e.kind != VY_EXPR_OP || vy_expr_at(p, e.a)->kind == VY_EXPR_LITERAL) {
         /* Fast path: most ops have a non-literal left operand, so they neither fold nor select an arm. */
         if (is_select_of_literal(p, &e)) {
             rw->changes++;
@@ -167,7 +167,7 @@ void vy_fold_exprs(vy_rewrite *rw, const vy_literals *literals, uint32_t first, 
     if (to == VY_NONE)
         return;
     for (uint32_t i = first; i < end; i++) {
-        uint8_t kind = rw->from->exprs.items[i].kind;
+        uint8_t kind = vy_expr_at(rw->from, i)->kind;
         if (kind == VY_EXPR_LITERAL || kind == VY_EXPR_VARIABLE)
             put_leaf(rw, literals, i, to++);
         else
@@ -213,10 +213,10 @@ vyre_status vy_pass_const_fold(const vyre_program *from, const vy_opt_policy *ru
     literals.is_known = (uint8_t *)(literals.bits + count);
     memset(literals.is_known, 0, count);
     for (uint32_t i = 0; i < from->stmts.count; i++) {
-        const vy_stmt *s = &from->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(from, i);
         if (s->kind != VY_STMT_LET || !vy_literal_at(from, s->a))
             continue;
-        literals.bits[s->variable] = from->exprs.items[s->a].bits;
+        literals.bits[s->variable] = vy_expr_at(from, s->a)->bits;
         literals.is_known[s->variable] = 1;
     }
     vyre_status status = vy_rewrite_run(from, &hooks, &literals, NULL, out, changes, error);

@@ -125,7 +125,7 @@ static void read_effects(walk *w, const vy_stmt *s) {
 
 /* Memory parameters of functions may be the same memory, so they are not analysed. */
 static int is_trackable(const vyre_program *p, uint32_t memory) {
-    return p->memories.items[memory].elements || vy_program_has_entry(p);
+    return vy_memory_at(p, memory)->elements || vy_program_has_entry(p);
 }
 
 /* Whether the value that the statement writes is never read. If it is read, earlier values of the slot are not. */
@@ -243,17 +243,17 @@ static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
     uint32_t first = w->uses->first_expr[index], end = w->uses->first_expr[s->end];
     for (uint32_t i = first; i < end && !w->failed; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a] && w->uses->declarations[e->a] < index)
             set(w, &w->killed[e->a], 0);
         else if (e->kind == VY_EXPR_LOAD)
             read_memory(w, e->a);
     }
     for (uint32_t i = index + 1; i < s->end && !w->failed; i++) {
-        uint8_t kind = p->stmts.items[i].kind;
+        uint8_t kind = vy_stmt_at(p, i)->kind;
         if ((kind == VY_STMT_RETURN || kind == VY_STMT_TRAP) && w->rules->jumps_count)
             read_all(w);
-        read_effects(w, &p->stmts.items[i]);
+        read_effects(w, vy_stmt_at(p, i));
     }
 }
 
@@ -274,7 +274,7 @@ static void visit_loop(walk *w, uint32_t index, const vy_stmt *s) {
 }
 
 static void visit_stmt(walk *w, uint32_t index) {
-    const vy_stmt *s = &w->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->program, index);
     if (s->kind == VY_STMT_IF)
         visit_if(w, index, s);
     else if (vy_stmt_is_loop(s->kind))
@@ -288,7 +288,7 @@ static void visit_stmt(walk *w, uint32_t index) {
 /* In reverse order. Recursion is bounded by VY_LIMIT_NESTING. */
 static void visit_block(walk *w, uint32_t first, uint32_t end) {
     uint32_t mark = w->siblings.count;
-    for (uint32_t i = first; i < end && !w->failed; i = w->program->stmts.items[i].end) {
+    for (uint32_t i = first; i < end && !w->failed; i = vy_stmt_at(w->program, i)->end) {
         if (VY_RESERVE(&w->siblings, 1))
             w->siblings.items[w->siblings.count++] = i;
         else
@@ -303,10 +303,10 @@ static void visit_block(walk *w, uint32_t first, uint32_t end) {
 static void visit_function(walk *w, const vy_function *f) {
     w->now++;
     for (uint32_t i = 0; i < f->variable_count; i++)
-        if (w->program->variables.items[f->first_variable + i].is_mutable)
+        if (vy_variable_at(w->program, f->first_variable + i)->is_mutable)
             w->killed[f->first_variable + i] = w->now;
     for (uint32_t i = 0; i < f->memory_count; i++)
-        if (w->program->memories.items[f->first_memory + i].elements)
+        if (vy_memory_at(w->program, f->first_memory + i)->elements)
             w->killed[memory_slot(w, f->first_memory + i)] = w->now;
     visit_block(w, f->first_stmt, f->end_stmt);
 }
@@ -342,7 +342,7 @@ static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
         return VY_NONE;
     uint32_t *bucket = &w->buckets[mix(w->hash[s->a], s->memory) & (w->bucket_count - 1)];
     for (uint32_t i = *bucket; i != VY_NONE; i = w->next_place[i]) {
-        const vy_stmt *other = &p->stmts.items[i];
+        const vy_stmt *other = vy_stmt_at(p, i);
         if (other->memory == s->memory && w->hash[other->a] == w->hash[s->a] &&
             (!w->rules->index_counts || vy_expr_equal(p, other->a, s->a)))
             return w->place[i];
@@ -356,11 +356,11 @@ static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
 static void number_places(walk *w) {
     const vyre_program *p = w->program;
     for (uint32_t i = 0; i < p->stmts.count && w->stores; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if (s->kind != VY_STMT_STORE)
             continue;
         for (uint32_t k = w->uses->first_expr[i]; k <= s->a; k++) /* the expressions of the index come first */
-            w->hash[k] = w->rules->index_counts ? hash_of(w, &p->exprs.items[k]) : 1;
+            w->hash[k] = w->rules->index_counts ? hash_of(w, vy_expr_at(p, k)) : 1;
         w->place[i] = find_place(w, i, s);
     }
 }
@@ -370,7 +370,7 @@ static void number_places(walk *w) {
 static int prepare(walk *w) {
     const vyre_program *p = w->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        w->stores += p->stmts.items[i].kind == VY_STMT_STORE;
+        w->stores += vy_stmt_at(p, i)->kind == VY_STMT_STORE;
     for (w->bucket_count = 16; w->bucket_count < w->stores; w->bucket_count *= 2) {
     }
     size_t stmts = p->stmts.count + 1u, exprs = p->exprs.count + 1u, variables = p->variables.count + 1u,

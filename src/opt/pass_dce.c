@@ -64,7 +64,7 @@ static void place_declarations(closing *c) {
     c->failed |= vy_intern_pool_add(&c->kept, "", 0) != 0;
     keep_name(c, p->name);
     for (uint32_t i = 0; i < p->param_count; i++) {
-        keep_name(c, p->variables.items[i].name);
+        keep_name(c, vy_variable_at(p, i)->name);
         c->variables[i] = i;
     }
     for (uint32_t i = 0; i < p->memories.count; i++) {
@@ -72,7 +72,7 @@ static void place_declarations(closing *c) {
         c->changes += (uint64_t)goes_memory(c, i);
         if (goes_memory(c, i))
             continue;
-        keep_name(c, p->memories.items[i].name);
+        keep_name(c, vy_memory_at(p, i)->name);
         memories++;
     }
     c->memories[p->memories.count] = memories;
@@ -82,7 +82,7 @@ static void place_stmts(closing *c) {
     const vyre_program *p = c->program;
     uint32_t stmts = 0, variables = p->param_count, gone = 0; /* gone: end of the last removed block */
     for (uint32_t i = 0; i < p->stmts.count && !c->failed; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         c->stmts[i] = stmts;
         if (!c->dead->needed[i]) {
             c->changes += i >= gone;
@@ -92,7 +92,7 @@ static void place_stmts(closing *c) {
         stmts++;
         keep_name(c, s->name);
         for (uint32_t k = 0; k < s->result_count; k++) {
-            keep_name(c, p->variables.items[s->variable + k].name);
+            keep_name(c, vy_variable_at(p, s->variable + k)->name);
             c->variables[s->variable + k] = variables++;
         }
     }
@@ -107,7 +107,7 @@ static void move_declarations(closing *c) {
     p->name = c->names[p->name];
     p->functions.items[0].name = p->name;
     for (uint32_t i = 0; i < p->param_count; i++)
-        p->variables.items[i].name = c->names[p->variables.items[i].name];
+        p->variables.items[i].name = c->names[vy_variable_at(p, i)->name];
     for (uint32_t i = 0; i < p->memories.count; i++) {
         if (goes_memory(c, i))
             continue;
@@ -144,12 +144,12 @@ static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint3
 /* Whether a zero replaces the initial value of a `var`. */
 static int becomes_zero(const closing *c, uint32_t stmt) {
     const vyre_program *p = c->program;
-    return c->dead->is_overwritten[stmt] && p->exprs.items[p->stmts.items[stmt].a].kind != VY_EXPR_LITERAL;
+    return c->dead->is_overwritten[stmt] && vy_expr_at(p, vy_stmt_at(p, stmt)->a)->kind != VY_EXPR_LITERAL;
 }
 
 static void zero_init_value(closing *c, const vy_stmt *s, uint32_t to) {
     vyre_program *p = c->program;
-    p->exprs.items[to] = vy_literal_expr((vyre_type)p->exprs.items[s->a].type, 0);
+    p->exprs.items[to] = vy_literal_expr((vyre_type)vy_expr_at(p, s->a)->type, 0);
     if (p->expr_positions.count)
         p->expr_positions.items[to] = p->expr_positions.items[s->a];
     c->changes++;
@@ -314,7 +314,7 @@ static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = m->program;
     if (s->kind == VY_STMT_STORE) /* a memory parameter of a library function is an array of the caller */
         return !m->is_overwritten[index] &&
-               (p->memories.items[s->memory].space == VY_SPACE_BUFFER || !p->memories.items[s->memory].elements);
+               (vy_memory_at(p, s->memory)->space == VY_SPACE_BUFFER || !vy_memory_at(p, s->memory)->elements);
     if (s->kind == VY_STMT_COLLECTIVE)
         return m->rules->is_kept[s->kind] && (p->facts & (VY_PROGRAM_HAS_TRAP | VY_PROGRAM_HAS_OP_CALL)) != 0;
     if (s->kind == VY_STMT_WHILE && vy_loop_runs_once(p, index))
@@ -327,7 +327,7 @@ static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
 static void mark_function(marking *m, const vy_function *f) {
     const vyre_program *p = m->program;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         link_stmt(m, i, s);
         m->jumps[i] = VY_NONE;
         if (is_root(m, i, s))
@@ -349,10 +349,10 @@ static void follow_expr(marking *m, const vy_expr *e) {
 
 static void follow(marking *m, uint32_t index) {
     const vyre_program *p = m->program;
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     uint32_t end = m->is_overwritten[index] ? m->uses.first_expr[index] : m->uses.first_expr[index + 1];
     for (uint32_t i = m->uses.first_expr[index]; i < end; i++)
-        follow_expr(m, &p->exprs.items[i]);
+        follow_expr(m, vy_expr_at(p, i));
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &p->args.items[s->args + i];
         if (arg->is_memory) {
@@ -410,7 +410,7 @@ static int leave_out(vy_rewrite *rw, uint32_t stmt) {
 /* Replaces the dead initial value of a `var` by zero. */
 static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
     const marking *m = rw->user;
-    const vy_expr *e = &rw->from->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(rw->from, expr);
     if (!m->is_overwritten[m->writing] || e->kind == VY_EXPR_LITERAL)
         return VY_NONE;
     rw->changes++;
@@ -422,7 +422,7 @@ static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
 static int changes_stmt(const marking *m, uint32_t stmt) {
     const vyre_program *p = m->program;
     return !m->needed[stmt] ||
-           (m->is_overwritten[stmt] && p->exprs.items[p->stmts.items[stmt].a].kind != VY_EXPR_LITERAL);
+           (m->is_overwritten[stmt] && vy_expr_at(p, vy_stmt_at(p, stmt)->a)->kind != VY_EXPR_LITERAL);
 }
 
 static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
@@ -437,7 +437,7 @@ static int leaves_out(const marking *m) {
         if (changes_stmt(m, i))
             return 1;
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (m->unused[i] && p->memories.items[i].space != VY_SPACE_BUFFER)
+        if (m->unused[i] && vy_memory_at(p, i)->space != VY_SPACE_BUFFER)
             return 1;
     return 0;
 }

@@ -37,7 +37,7 @@ static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead);
 /* Selects the replacement of a tree, from the root down. Returns whether the remaining tree loads. Recursion is
  * bounded by VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that are kept. */
 static inline int choose(vy_gvn *n, uint32_t root, leads may_lead) {
-    const vy_expr *e = &n->program->exprs.items[root];
+    const vy_expr *e = vy_expr_at(n->program, root);
     const vy_value *v = &n->values.items[n->of_expr[root]];
     int stays = e->kind == VY_EXPR_VARIABLE
                     ? v->key.kind != VY_EXPR_LITERAL && (v->holder == VY_NONE || v->holder == e->a)
@@ -46,7 +46,7 @@ static inline int choose(vy_gvn *n, uint32_t root, leads may_lead) {
 }
 
 static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead) {
-    const vy_expr *e = &n->program->exprs.items[root];
+    const vy_expr *e = vy_expr_at(n->program, root);
     uint32_t number = n->of_expr[root];
     const vy_value *v = &n->values.items[number];
     if (v->key.kind == VY_EXPR_LITERAL) {
@@ -112,7 +112,7 @@ static void set_holder(vy_gvn *n, uint32_t variable, uint32_t number) {
 
 static void set_fresh_holder(vy_gvn *n, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->result_count && !n->failed; i++)
-        set_holder(n, s->variable + i, vy_gvn_fresh(n, n->program->variables.items[s->variable + i].type));
+        set_holder(n, s->variable + i, vy_gvn_fresh(n, vy_variable_at(n->program, s->variable + i)->type));
 }
 
 /* Invalidates the variables and memories that executing the statement may change. */
@@ -150,7 +150,7 @@ static void number_loop(vy_gvn *n, uint32_t index, const vy_stmt *s) {
     uint32_t mark = n->log.count;
     n->undoes++;
     for (uint32_t i = index + 1; i < s->end && n->rules->forget_at_loops && !n->failed; i++)
-        forget_changes(n, &n->program->stmts.items[i]);
+        forget_changes(n, vy_stmt_at(n->program, i));
     if (s->kind == VY_STMT_WHILE)
         number_exprs(n, s);
     set_fresh_holder(n, s);
@@ -170,7 +170,7 @@ static void number_region(vy_gvn *n, uint32_t index, const vy_stmt *s) {
 }
 
 static void number_stmt(vy_gvn *n, uint32_t index) {
-    const vy_stmt *s = &n->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(n->program, index);
     if (s->kind != VY_STMT_WHILE)
         number_exprs(n, s);
     if (n->failed)
@@ -205,7 +205,7 @@ static void number_stmt(vy_gvn *n, uint32_t index) {
 }
 
 static void number_block(vy_gvn *n, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !n->failed; i = n->program->stmts.items[i].end)
+    for (uint32_t i = first; i < end && !n->failed; i = vy_stmt_at(n->program, i)->end)
         number_stmt(n, i);
 }
 
@@ -216,7 +216,7 @@ static void number_function(vy_gvn *n, const vy_function *f) {
     for (uint32_t i = 0; !vy_is_entry(p, f) && i < f->param_count; i++)
         scalars += !p->params.items[f->first_param + i].is_memory;
     for (uint32_t i = 0; i < scalars && !n->failed; i++)
-        set_holder(n, f->first_variable + i, vy_gvn_fresh(n, p->variables.items[f->first_variable + i].type));
+        set_holder(n, f->first_variable + i, vy_gvn_fresh(n, vy_variable_at(p, f->first_variable + i)->type));
     for (uint32_t i = 0; i < f->memory_count && !n->failed; i++)
         vy_gvn_forget_memory(n, f->first_memory + i);
     number_block(n, f->first_stmt, f->end_stmt);
@@ -257,7 +257,7 @@ static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
     if (variable == VY_NONE)
         return 0;
     *leaf = (vy_expr){.kind = VY_EXPR_VARIABLE,
-                      .type = rw->draft.program->variables.items[variable].type,
+                      .type = vy_variable_at(rw->draft.program, variable)->type,
                       .a = variable,
                       .b = VY_NONE,
                       .c = VY_NONE};
@@ -373,8 +373,8 @@ static int prepare(vy_gvn *n) {
     memset(n->becomes, 0, exprs);
     memset(n->last_load, 0, memories * sizeof *n->last_load);
     for (uint32_t i = 0; i < p->exprs.count; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
-            n->last_load[p->exprs.items[i].a] = i + 1;
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD)
+            n->last_load[vy_expr_at(p, i)->a] = i + 1;
     return vy_def_use_need(&n->uses, VY_DEF_USE_EXPRS | VY_DEF_USE_ASSIGNED);
 }
 
@@ -441,8 +441,8 @@ uint32_t vy_gvn_fresh(vy_gvn *n, uint8_t type) {
 
 /* Whether a store is certainly in bounds. The range analysis runs on the first query that needs it. */
 static int is_inside(vy_gvn *n, uint32_t stmt) {
-    const vy_stmt *s = &n->program->stmts.items[stmt];
-    const vy_expr *index = &n->program->exprs.items[s->a];
+    const vy_stmt *s = vy_stmt_at(n->program, stmt);
+    const vy_expr *index = vy_expr_at(n->program, s->a);
     if (!n->rules->check_bounds)
         return 1;
     if (index->kind == VY_EXPR_LITERAL && vy_integer_of(index->type, index->bits) >= 0 &&
@@ -458,7 +458,7 @@ static int is_inside(vy_gvn *n, uint32_t stmt) {
 static uint32_t resolve_value(vy_gvn *n, uint32_t number) {
     vy_value *v = &n->values.items[number];
     if (v->store && is_inside(n, v->store - 1))
-        v->stands = n->of_expr[n->program->stmts.items[v->store - 1].b];
+        v->stands = n->of_expr[vy_stmt_at(n->program, v->store - 1)->b];
     v->store = 0;
     return v->stands;
 }
@@ -493,8 +493,7 @@ static uint32_t number_load(vy_gvn *n, const vy_expr *e) {
 }
 
 void vy_gvn_forward(vy_gvn *n, uint32_t index, const vy_stmt *s) {
-    vy_expr load = {
-        .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
+    vy_expr load = {.kind = VY_EXPR_LOAD, .type = vy_memory_at(n->program, s->memory)->type, .a = s->memory, .b = s->a};
     if (n->failed || n->last_load[s->memory] <= n->uses.first_expr[index + 1])
         return;
     uint32_t made = number_load(n, &load);
@@ -560,7 +559,7 @@ void vy_gvn_number(vy_gvn *n, const vy_stmt *s) {
 /* ---- state ---- */
 
 void vy_gvn_forget_variable(vy_gvn *n, uint32_t variable) {
-    vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, variable, vy_gvn_fresh(n, n->program->variables.items[variable].type));
+    vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, variable, vy_gvn_fresh(n, vy_variable_at(n->program, variable)->type));
 }
 
 void vy_gvn_leave(vy_gvn *n, uint32_t mark) {

@@ -237,7 +237,7 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
 
 /* Whether any rule may apply to an op with two operands. Each rule requires a literal or two equal operands. */
 static int may_simplify(const vy_rewrite *rw, const vy_expr *e) {
-    const vy_expr *a = &rw->from->exprs.items[e->a], *b = &rw->from->exprs.items[e->b];
+    const vy_expr *a = vy_expr_at(rw->from, e->a), *b = vy_expr_at(rw->from, e->b);
     return a->kind == VY_EXPR_LITERAL || b->kind == VY_EXPR_LITERAL || (a->kind == b->kind && is_same(rw, e->a, e->b));
 }
 
@@ -246,7 +246,7 @@ static uint32_t find_simplified(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     uint64_t before = rw->changes;
     for (uint32_t i = first; i < end; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         int is_asked = e->kind == VY_EXPR_OP && (e->b == VY_NONE || e->c != VY_NONE || may_simplify(rw, e));
         if (is_asked && (simplify_node(rw, i) != i || rw->changes != before))
             return i;

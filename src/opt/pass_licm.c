@@ -84,13 +84,13 @@ static uint8_t most(uint8_t a, uint8_t b) {
 enum { LOADS_NOTHING, LOADS_HARMLESS, LOADS_ANYTHING };
 
 static int is_harmless(const vyre_program *p, const vy_expr *load) {
-    const vy_expr *index = &p->exprs.items[load->b];
+    const vy_expr *index = vy_expr_at(p, load->b);
     return !vy_memory_is_shared(p, load->a) && index->kind == VY_EXPR_LITERAL &&
            vy_integer_of(index->type, index->bits) >= 0 && index->bits < vy_memory_known_length(p, load->a);
 }
 
 static void measure(hoisting *h, uint32_t index) {
-    const vy_expr *e = &h->program->exprs.items[index];
+    const vy_expr *e = vy_expr_at(h->program, index);
     uint8_t level = 0, loads = LOADS_NOTHING;
     if (e->kind == VY_EXPR_VARIABLE) {
         level = h->of_variable[e->a];
@@ -116,12 +116,12 @@ static void measure(hoisting *h, uint32_t index) {
 enum { ENTERS_ALWAYS, ENTERS_IF, ENTERS_UNKNOWN };
 
 static vyre_op entry_op(const vyre_program *p, const vy_stmt *loop) {
-    const vy_expr *step = loop->c == VY_NONE ? NULL : &p->exprs.items[loop->c];
+    const vy_expr *step = loop->c == VY_NONE ? NULL : vy_expr_at(p, loop->c);
     return step && vy_integer_of(step->type, step->bits) < 0 ? VYRE_OP_GT : VYRE_OP_LT;
 }
 
 static int entry_of(const vyre_program *p, const vy_stmt *loop) {
-    const vy_expr *a = &p->exprs.items[loop->a];
+    const vy_expr *a = vy_expr_at(p, loop->a);
     if (loop->kind == VY_STMT_WHILE)
         return a->kind != VY_EXPR_LITERAL ? ENTERS_IF : a->bits ? ENTERS_ALWAYS : ENTERS_UNKNOWN;
     const vy_expr *step = vy_literal_at(p, loop->c);
@@ -152,7 +152,7 @@ static uint8_t level_of_load(const hoisting *h, uint8_t level) {
  * the tree is always executed. */
 static uint32_t deciding_loop(const hoisting *h, uint8_t level) {
     for (uint8_t k = (uint8_t)(h->depth - (h->in_condition != 0)); k > level; k--)
-        if (entry_of(h->program, &h->program->stmts.items[h->loops[k - 1]]) == ENTERS_IF)
+        if (entry_of(h->program, vy_stmt_at(h->program, h->loops[k - 1])) == ENTERS_IF)
             return h->loops[k - 1];
     return VY_NONE;
 }
@@ -173,7 +173,7 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr, uint32_t decid
 /* Selects the largest trees of `root`, which is inside `depth` loops, that can be hoisted. Parts of a hoisted tree
  * may be hoisted further; those are written first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(hoisting *h, uint32_t root, uint8_t depth, int in_arm) {
-    const vy_expr *e = &h->program->exprs.items[root];
+    const vy_expr *e = vy_expr_at(h->program, root);
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
         return;
     uint8_t level = h->of_expr[root];
@@ -220,7 +220,7 @@ static void visit_loop(hoisting *h, uint32_t index, const vy_stmt *s) {
     h->entry_levels[h->depth] = level_of_entry(h, s, h->depth);
     h->loops[h->depth++] = index;
     for (uint32_t i = index + 1; i < s->end && h->rules->forget_at_loops && !h->failed; i++)
-        note_changes(h, &h->program->stmts.items[i]);
+        note_changes(h, vy_stmt_at(h->program, i));
     if (s->kind == VY_STMT_WHILE) {
         h->in_condition = 1;
         visit_exprs(h, s);
@@ -266,7 +266,7 @@ static void note_end(hoisting *h, const vy_stmt *s) {
 }
 
 static void visit_stmt(hoisting *h, uint32_t index) {
-    const vy_stmt *s = &h->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(h->program, index);
     uint8_t unconditional = h->unconditional;
     if (s->kind != VY_STMT_WHILE)
         visit_exprs(h, s);
@@ -286,7 +286,7 @@ static void visit_stmt(hoisting *h, uint32_t index) {
 
 /* Both branches of an `if` are visited in sequence. */
 static void visit_block(hoisting *h, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !h->failed; i = h->program->stmts.items[i].end)
+    for (uint32_t i = first; i < end && !h->failed; i = vy_stmt_at(h->program, i)->end)
         visit_stmt(h, i);
 }
 
@@ -298,7 +298,7 @@ static uint32_t put_entry(vy_rewrite *rw, uint32_t stmt, uint32_t loop) {
     const hoisting *h = rw->user;
     uint32_t node = VY_NONE;
     for (;; loop = h->last[loop]) {
-        const vy_stmt *s = &rw->from->stmts.items[loop];
+        const vy_stmt *s = vy_stmt_at(rw->from, loop);
         if (entry_of(rw->from, s) == ENTERS_IF) {
             uint32_t a = vy_rewrite_read(rw, s->a);
             if (s->kind == VY_STMT_FOR)
@@ -316,7 +316,7 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
     hoisting *h = rw->user;
     uint32_t decided = VY_NONE, shared = VY_NONE;
     for (uint32_t i = h->first[stmt]; i != VY_NONE && !rw->draft.failed; i = h->next[i]) {
-        vyre_type type = (vyre_type)rw->from->exprs.items[i].type;
+        vyre_type type = (vyre_type)vy_expr_at(rw->from, i)->type;
         uint32_t decides = h->made[i], next = h->next[i], entry = VY_NONE;
         if (decides != VY_NONE && (decides != decided || shared == VY_NONE)) {
             entry = put_entry(rw, stmt, decides);
@@ -371,7 +371,7 @@ static int prepare(hoisting *h) {
 
 static int has_loops(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind))
             return 1;
     return 0;
 }

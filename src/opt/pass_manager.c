@@ -58,7 +58,7 @@ int vy_op_commutes(vyre_op op) {
 }
 
 int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
-    const vy_memory *m = &program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(program, memory);
     if (m->space == VY_SPACE_PRIVATE || m->space == VY_SPACE_CONSTANT)
         return 0;
     return m->space == VY_SPACE_WORKGROUP || !vy_program_has_entry(program) || vy_accesses[m->access].stores;
@@ -244,10 +244,10 @@ typedef struct census {
 static census take_census(const vyre_program *p) {
     census all = {.stmts = p->stmts.count, .facts = p->facts};
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        all.others += p->stmts.items[i].kind != VY_STMT_LET;
+        all.others += vy_stmt_at(p, i)->kind != VY_STMT_LET;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *e = &p->exprs.items[i];
-        all.reads += e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->variables.items[e->a].is_mutable);
+        const vy_expr *e = vy_expr_at(p, i);
+        all.reads += e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && vy_variable_at(p, e->a)->is_mutable);
     }
     return all;
 }

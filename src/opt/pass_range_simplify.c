@@ -9,7 +9,7 @@
 #include "opt/rewriter.h"
 
 static vy_interval bounds_of(const vy_rewrite *rw, uint32_t expr) {
-    return vy_interval_of(rw->from->exprs.items[expr].type, vy_range_of(rw->user, expr));
+    return vy_interval_of(vy_expr_at(rw->from, expr)->type, vy_range_of(rw->user, expr));
 }
 
 static int may_be_unchanged(uint8_t op) {
@@ -37,7 +37,7 @@ static uint32_t unchanged(const vy_rewrite *rw, const vy_expr *e) {
 }
 
 static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
-    const vy_expr *e = &rw->from->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(rw->from, expr);
     int truth = vy_comparison_is(rw->user, expr);
     if (truth >= 0) {
         rw->changes++;
@@ -59,7 +59,7 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
 
 /* Whether `narrow` would replace an expression. */
 static int is_narrowed(const vy_rewrite *rw, uint32_t expr) {
-    const vy_expr *e = &rw->from->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(rw->from, expr);
     if (e->kind == VY_EXPR_LITERAL)
         return 0;
     if (!vy_is_integer(e->type))

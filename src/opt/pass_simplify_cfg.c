@@ -17,7 +17,7 @@ static int makes_no_trip(const vyre_program *p, const vy_stmt *s) {
 
 /* Whether a statement is removed or replaced by one of its branches. */
 static int goes(const vyre_program *p, uint32_t index) {
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     const vy_expr *condition = vy_literal_at(p, s->a);
     switch (s->kind) {
     case VY_STMT_IF:
@@ -34,7 +34,7 @@ static int goes(const vyre_program *p, uint32_t index) {
 }
 
 static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     if (!vy_stmt_is_structured(s->kind) || !goes(rw->from, index))
         return 0;
     rw->changes++;
@@ -50,7 +50,7 @@ static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
  * may follow a trap. */
 static int may_change(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        uint8_t kind = p->stmts.items[i].kind;
+        uint8_t kind = vy_stmt_at(p, i)->kind;
         if (kind == VY_STMT_TRAP || (vy_stmt_is_structured(kind) && goes(p, i)))
             return 1;
     }

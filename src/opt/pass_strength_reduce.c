@@ -211,11 +211,11 @@ static uint32_t find_strengthened(vy_rewrite *rw, uint32_t first, uint32_t end) 
 /* Whether the replacement of an op may have more nodes: quotients by a literal that is not a power of two. */
 static int may_grow(const vyre_program *p) {
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_DIV && e->op != VYRE_OP_REM))
             continue;
         uint8_t class = vy_type_layouts[e->type].classes;
-        const vy_expr *by = &p->exprs.items[e->b];
+        const vy_expr *by = vy_expr_at(p, e->b);
         if (class != VYRE_CLASS_FLOAT && by->kind == VY_EXPR_LITERAL &&
             (class == VYRE_CLASS_SIGNED || !is_power_of_two(by->bits)))
             return 1;

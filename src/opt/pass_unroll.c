@@ -67,7 +67,7 @@ static uint32_t let_of(const vy_def_use *u, uint32_t loop, uint32_t variable) {
  * is bounded by VY_LIMIT_EXPRESSION_DEPTH, and through `let`s by effort. */
 static int depends_on_single_variable(const vy_def_use *u, uint32_t loop, uint32_t expr, uint32_t *variable,
                                       unsigned *effort) {
-    const vy_expr *e = &u->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(u->program, expr);
     if (vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT || (*effort)-- == 0)
         return 0;
     if (e->kind == VY_EXPR_LITERAL)
@@ -91,7 +91,7 @@ static int depends_on_single_variable(const vy_def_use *u, uint32_t loop, uint32
 
 /* Evaluates such a tree for a value of its variable. */
 static uint64_t evaluate(const vy_def_use *u, uint32_t loop, uint32_t expr, uint32_t variable, uint64_t value) {
-    const vy_expr *e = &u->program->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(u->program, expr);
     if (e->kind == VY_EXPR_LITERAL)
         return e->bits;
     if (e->kind == VY_EXPR_VARIABLE)
@@ -106,17 +106,17 @@ static uint64_t evaluate(const vy_def_use *u, uint32_t loop, uint32_t expr, uint
 /* The block of a statement, identified by its first statement. */
 static uint32_t block_of(const vy_def_use *u, uint32_t stmt) {
     uint32_t around = u->parents[stmt];
-    const vy_stmt *s = &u->program->stmts.items[around];
+    const vy_stmt *s = vy_stmt_at(u->program, around);
     return around == VY_NONE ? 0 : s->kind == VY_STMT_IF && stmt >= s->middle ? s->middle : around + 1;
 }
 
 /* Whether the variable is a literal before the loop: its last definition is in the same block. */
 static int starts_as_literal(const vy_def_use *u, uint32_t loop, uint32_t variable, uint64_t *bits) {
     uint32_t set = vy_last_definition(u, variable, loop);
-    const vy_stmt *s = &u->program->stmts.items[set];
+    const vy_stmt *s = vy_stmt_at(u->program, set);
     if (set == VY_NONE || (s->kind != VY_STMT_VAR && s->kind != VY_STMT_ASSIGN))
         return 0;
-    const vy_expr *value = &u->program->exprs.items[s->a];
+    const vy_expr *value = vy_expr_at(u->program, s->a);
     *bits = value->bits;
     return value->kind == VY_EXPR_LITERAL && block_of(u, set) == block_of(u, loop);
 }
@@ -124,7 +124,7 @@ static int starts_as_literal(const vy_def_use *u, uint32_t loop, uint32_t variab
 /* The assignment to the variable, if it is the only one in the body and its last statement; else VY_NONE. */
 static uint32_t only_assignment(const vy_def_use *u, uint32_t loop, uint32_t variable) {
     uint32_t set = vy_next_definition(u, variable, loop + 1);
-    return set != VY_NONE && set + 1 == u->program->stmts.items[loop].end && u->parents[set] == loop ? set : VY_NONE;
+    return set != VY_NONE && set + 1 == vy_stmt_at(u->program, loop)->end && u->parents[set] == loop ? set : VY_NONE;
 }
 
 /* vy_count_trips for a `while`; *variable is its counter. */
@@ -159,27 +159,27 @@ typedef struct counted {
 
 /* Without room a `while` is not examined: that costs time in the order of the program, for each loop. */
 static void count(const unrolling *u, const vyre_program *p, uint32_t loop, counted *out) {
-    const vy_stmt *s = &p->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(p, loop);
     out->variable = s->variable;
     out->trips = TRIPS + 1;
     if (s->kind == VY_STMT_FOR)
-        out->trips = vy_count_trips(u->rules, &p->exprs.items[s->a], &p->exprs.items[s->b],
-                                    s->c == VY_NONE ? NULL : &p->exprs.items[s->c], out->at);
+        out->trips = vy_count_trips(u->rules, vy_expr_at(p, s->a), vy_expr_at(p, s->b),
+                                    s->c == VY_NONE ? NULL : vy_expr_at(p, s->c), out->at);
     else if (s->kind == VY_STMT_WHILE && u->rules->unroll.counter_cost && u->room)
         out->trips = count_while(&u->uses, loop, &out->variable, out->at);
 }
 
 static int is_private(const vyre_program *p, uint32_t memory) {
-    return p->memories.items[memory].space == VY_SPACE_PRIVATE;
+    return vy_memory_at(p, memory)->space == VY_SPACE_PRIVATE;
 }
 
 static int touches_private(const unrolling *u, const vyre_program *p, uint32_t loop) {
-    uint32_t end = p->stmts.items[loop].end;
+    uint32_t end = vy_stmt_at(p, loop)->end;
     for (uint32_t i = loop + 1; i < end; i++)
-        if (p->stmts.items[i].kind == VY_STMT_STORE && is_private(p, p->stmts.items[i].memory))
+        if (vy_stmt_at(p, i)->kind == VY_STMT_STORE && is_private(p, vy_stmt_at(p, i)->memory))
             return 1;
     for (uint32_t i = u->uses.first_expr[loop + 1]; i < u->uses.first_expr[end]; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD && is_private(p, p->exprs.items[i].a))
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD && is_private(p, vy_expr_at(p, i)->a))
             return 1;
     return 0;
 }
@@ -188,7 +188,7 @@ static int touches_private(const unrolling *u, const vyre_program *p, uint32_t l
  * no benefit. */
 static int may_stay(const unrolling *u, const vyre_program *p, uint32_t loop, uint32_t inside) {
     counted inner;
-    if (p->stmts.items[loop].kind == VY_STMT_FOR)
+    if (vy_stmt_at(p, loop)->kind == VY_STMT_FOR)
         return u->rules->unroll.counter_cost && touches_private(u, p, loop) && !touches_private(u, p, inside);
     count(u, p, inside, &inner);
     return inner.trips > TRIPS;
@@ -211,7 +211,7 @@ static int is_unrollable(const unrolling *u, const vyre_program *p, uint32_t loo
 /* Whether unrolling pays. *size is the size after unrolling, or 0 if the program does not grow. */
 static int pays(const unrolling *u, const vyre_program *p, uint32_t loop, unsigned trips, uint64_t *size) {
     const vy_unroll_limits *limits = &u->rules->unroll;
-    const vy_stmt *s = &p->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(p, loop);
     uint64_t body = (uint64_t)(s->end - loop - 1) + (u->uses.first_expr[s->end] - u->uses.first_expr[loop + 1]);
     *size = 0;
     uint32_t most = limits->trips, cost = limits->cost;
@@ -240,10 +240,10 @@ static uint32_t ample(uint32_t there, uint32_t needed) {
 static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
     const unrolling *u = rw->user;
     vyre_program *made = rw->draft.program;
-    uint32_t end = rw->from->stmts.items[loop].end, names = 0;
+    uint32_t end = vy_stmt_at(rw->from, loop)->end, names = 0;
     uint32_t stmts = trips * (end - loop - 1), exprs = trips * (u->uses.first_expr[end] - u->uses.first_expr[loop + 1]);
     for (uint32_t i = loop + 1; i < end; i++)
-        names += trips * rw->from->stmts.items[i].result_count;
+        names += trips * vy_stmt_at(rw->from, i)->result_count;
     rw->draft.failed |=
         !RESERVE(&made->stmts, stmts) || !RESERVE(&made->exprs, exprs) || !RESERVE(&made->variables, stmts);
     if (rw->draft.keep_positions)
@@ -263,7 +263,7 @@ static int unrolls(const unrolling *u, const vyre_program *p, uint32_t index, co
 
 static int unroll(vy_rewrite *rw, uint32_t index) {
     unrolling *u = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     counted loop;
     uint64_t size;
     if (!unrolls(u, rw->from, index, &loop, &size))
@@ -283,7 +283,7 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
 
 /* Records whether a `let` about to be written is a literal before folding, as the pass `const-fold` would see it. */
 static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
-    const vy_expr *e = &p->exprs.items[s->a];
+    const vy_expr *e = vy_expr_at(p, s->a);
     int is_literal = e->kind == VY_EXPR_LITERAL,
         counts = e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a] && u->literals.is_known[e->a] != IS_LET;
     u->literals.is_known[s->variable] = is_literal || counts ? IS_LET : 0;
@@ -292,7 +292,7 @@ static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
 
 static int is_in_loop(const vy_irb *draft) {
     for (uint32_t i = 0; i < draft->depth; i++)
-        if (draft->depth > VY_LIMIT_NESTING || vy_stmt_is_loop(draft->program->stmts.items[draft->open[i]].kind))
+        if (draft->depth > VY_LIMIT_NESTING || vy_stmt_is_loop(vy_stmt_at(draft->program, draft->open[i])->kind))
             return 1;
     return 0;
 }
@@ -312,7 +312,7 @@ static int leave_out(vy_rewrite *rw, const vy_stmt *s) {
 
 static int write_stmt(vy_rewrite *rw, uint32_t index) {
     unrolling *u = rw->user;
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(rw->from, index);
     if (vy_stmt_is_loop(s->kind))
         return unroll(rw, index);
     if (!u->rules->unroll.folds || (s->kind != VY_STMT_LET && s->kind != VY_STMT_ASSIGN))
@@ -331,7 +331,7 @@ static void put_literals(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
     uint32_t at = vy_rewrite_copy_exprs(rw, first, end);
     for (uint32_t i = first; i < end && at != VY_NONE; i++) {
-        const vy_expr *e = &rw->from->exprs.items[i];
+        const vy_expr *e = vy_expr_at(rw->from, i);
         if (e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a])
             rw->draft.program->exprs.items[at + (i - first)] =
                 vy_literal_expr((vyre_type)e->type, u->literals.bits[e->a]);
@@ -342,9 +342,9 @@ static void put_literals(vy_rewrite *rw, uint32_t first, uint32_t end) {
 static unsigned parts_of(const unrolling *u, const vyre_program *p) {
     unsigned parts = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind))
             parts |= VY_DEF_USE_EXPRS;
-        if (p->stmts.items[i].kind == VY_STMT_WHILE && u->rules->unroll.counter_cost && u->room)
+        if (vy_stmt_at(p, i)->kind == VY_STMT_WHILE && u->rules->unroll.counter_cost && u->room)
             parts |= VY_DEF_USE_PARENTS | VY_DEF_USE_DECLARATIONS | VY_DEF_USE_DEFINITIONS;
     }
     return parts;
@@ -361,7 +361,7 @@ static int has_unrolled(const unrolling *u, const vyre_program *p) {
     counted loop;
     uint64_t size;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (vy_stmt_is_loop(p->stmts.items[i].kind) && unrolls(u, p, i, &loop, &size))
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind) && unrolls(u, p, i, &loop, &size))
             return 1;
     return 0;
 }

@@ -108,7 +108,7 @@ vy_symbol vy_rewrite_new_name(vy_rewrite *rw) {
 }
 
 vy_symbol vy_rewrite_declare(vy_rewrite *rw, uint32_t variable) {
-    vy_symbol name = free_name(rw, rw->from->variables.items[variable].name);
+    vy_symbol name = free_name(rw, vy_variable_at(rw->from, variable)->name);
     show_copied(rw, name);
     return name;
 }
@@ -181,7 +181,7 @@ uint32_t vy_rewrite_make_variable(vy_rewrite *rw, uint32_t variable) {
     if (rw->is_dry_run)
         return note_change(rw);
     vy_expr expr = {.kind = VY_EXPR_VARIABLE,
-                    .type = rw->draft.program->variables.items[variable].type,
+                    .type = vy_variable_at(rw->draft.program, variable)->type,
                     .a = variable,
                     .b = VY_NONE,
                     .c = VY_NONE};
@@ -260,7 +260,7 @@ uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
     if (rw->is_dry_run)
         return root;
     rw->draft.position = vy_expr_position(rw->from, root);
-    uint32_t node = asks_tree(rw->hooks, &rw->from->exprs.items[root]) ? rw->hooks->tree(rw, root) : VY_NONE;
+    uint32_t node = asks_tree(rw->hooks, vy_expr_at(rw->from, root)) ? rw->hooks->tree(rw, root) : VY_NONE;
     return node != VY_NONE ? node : vy_rewrite_read_below(rw, root);
 }
 
@@ -412,7 +412,7 @@ void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t
 /* A statement without its body: structured ones stay open. The output may overwrite it in the source. */
 static void copy_head(vy_rewrite *rw, uint32_t index) {
     const vyre_program *p = rw->from;
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(p, index);
     vy_stmt copy = *s;
     uint32_t variable = s->variable, result_count = s->result_count;
     vy_symbol names[VY_LIMIT_RESULTS];
@@ -427,8 +427,8 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     copy.variable = s->kind == VY_STMT_ASSIGN ? rw->variables[s->variable] : VY_NONE;
     copy.name = copy_name(rw, s->name);
     for (uint32_t i = 0; i < s->result_count; i++) {
-        names[i] = free_name(rw, p->variables.items[s->variable + i].name);
-        types[i] = (vyre_type)p->variables.items[s->variable + i].type;
+        names[i] = free_name(rw, vy_variable_at(p, s->variable + i)->name);
+        types[i] = (vyre_type)vy_variable_at(p, s->variable + i)->type;
         if (s->kind != VY_STMT_FOR)
             show_copied(rw, names[i]); /* a loop variable belongs to the body */
     }
@@ -437,7 +437,7 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
         return;
     uint32_t made = vy_irb_stmt(&rw->draft, &copy, rw->args.items, rw->args.count, names, types);
     for (uint32_t i = 0; i < result_count && made != VY_NONE; i++)
-        rw->variables[variable + i] = rw->draft.program->stmts.items[made].variable + i;
+        rw->variables[variable + i] = vy_stmt_at(rw->draft.program, made)->variable + i;
 }
 
 static void copy_structured(vy_rewrite *rw, uint32_t index) {
@@ -445,7 +445,7 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     copy_head(rw, index);
     uint32_t mark = vy_rewrite_open(rw);
     if (s.kind == VY_STMT_FOR && !rw->draft.failed)
-        show_copied(rw, rw->draft.program->variables.items[rw->variables[s.variable]].name);
+        show_copied(rw, vy_variable_at(rw->draft.program, rw->variables[s.variable])->name);
     vy_rewrite_block(rw, index + 1, s.middle);
     vy_rewrite_close(rw, mark);
     if (s.middle != s.end) {
@@ -474,7 +474,7 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < next && !rw->hooks->keeps_names; i++) {
         copy_name(rw, stmts[i].name);
         for (uint32_t k = 0; k < stmts[i].result_count; k++)
-            copy_name(rw, p->variables.items[stmts[i].variable + k].name);
+            copy_name(rw, vy_variable_at(p, stmts[i].variable + k)->name);
     }
     if (!rw->draft.failed)
         vy_irb_clone_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
@@ -488,7 +488,7 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
     rw->ended = 0;
     for (uint32_t i = first, next; i < end && !rw->draft.failed; i = next) {
-        uint8_t kind = rw->from->stmts.items[i].kind;
+        uint8_t kind = vy_stmt_at(rw->from, i)->kind;
         if (rw->ended) { /* caused by the pass only */
             rw->changes++;
             return;
@@ -496,7 +496,7 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
         next = rw->hooks->keeps_blocks ? copy_run(rw, i, end) : i;
         if (next > i)
             continue;
-        next = rw->from->stmts.items[i].end;
+        next = vy_stmt_at(rw->from, i)->end;
         rw->pool.count = 0;
         rw->may_bind = kind != VY_STMT_WHILE;
         if (rw->hooks->stmt && rw->hooks->stmt(rw, i))
@@ -512,7 +512,7 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
 /* ---- declarations ---- */
 
 static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
-    const vy_variable *v = &rw->from->variables.items[variable];
+    const vy_variable *v = vy_variable_at(rw->from, variable);
     vy_symbol name = copy_name(rw, v->name);
     rw->draft.position = v->position;
     rw->variables[variable] = vy_irb_scalar_param(&rw->draft, name, (vyre_type)v->type);
@@ -520,7 +520,7 @@ static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
 }
 
 static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
-    const vy_memory *m = &rw->from->memories.items[memory];
+    const vy_memory *m = vy_memory_at(rw->from, memory);
     vy_symbol name = copy_name(rw, m->name);
     rw->draft.position = m->position;
     rw->memories[memory] =
@@ -531,7 +531,7 @@ static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
 static void copy_arrays(vy_rewrite *rw, uint32_t first) {
     for (uint32_t i = first; i < rw->function->memory_count; i++) {
         uint32_t memory = rw->function->first_memory + i;
-        const vy_memory *m = &rw->from->memories.items[memory];
+        const vy_memory *m = vy_memory_at(rw->from, memory);
         if (rw->drop_memories && rw->drop_memories[memory]) {
             rw->changes++;
             continue;

@@ -160,7 +160,7 @@ uint32_t vy_rewrite_make_leaf(vy_rewrite *rewrite, uint32_t node);
 
 /* The node's expression. Valid until the next node is made. */
 static inline const vy_expr *vy_rewrite_node_at(const vy_rewrite *rewrite, uint32_t node) {
-    return rewrite->is_dry_run ? &rewrite->from->exprs.items[node] : &rewrite->pool.items[node].expr;
+    return rewrite->is_dry_run ? vy_expr_at(rewrite->from, node) : &rewrite->pool.items[node].expr;
 }
 static inline int vy_rewrite_is_literal(const vy_rewrite *rewrite, uint32_t node) {
     return node != VY_NONE && vy_rewrite_node_at(rewrite, node)->kind == VY_EXPR_LITERAL;

@@ -43,7 +43,7 @@ static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
 }
 
 int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint32_t *end) {
-    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(rw->from, stmt);
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
     if (!rw->hooks->keeps_blocks && !rw->hooks->tree && !rw->hooks->node)
@@ -68,8 +68,8 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
  * VY_LIMIT_NESTING. */
 static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     int ended = 0;
-    for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = rw->from->stmts.items[i].end) {
-        const vy_stmt *s = &rw->from->stmts.items[i];
+    for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = vy_stmt_at(rw->from, i)->end) {
+        const vy_stmt *s = vy_stmt_at(rw->from, i);
         rw->changes += (uint64_t)ended;
         rw->pool.count = 0;
         rw->may_bind = s->kind != VY_STMT_WHILE;
@@ -116,7 +116,7 @@ static void find_in_trees(vy_rewrite *rw) {
     uint32_t found = 0, stmt = 0, end = 0;
     rw->may_bind = 1;
     while ((found = rw->hooks->find(rw, end, p->exprs.count)) < p->exprs.count && !rw->draft.failed) {
-        while ((end = vy_stmt_exprs_end(p, &p->stmts.items[stmt], end)) <= found)
+        while ((end = vy_stmt_exprs_end(p, vy_stmt_at(p, stmt), end)) <= found)
             stmt++;
         note_touched(rw, stmt++, 0);
         if (one_is_enough)
@@ -153,7 +153,7 @@ static void find_touched(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     uint32_t end = 0; /* of the expressions of the previous statement */
     for (uint32_t i = rw->function->first_stmt, next = i; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         uint32_t first = end ? end : vy_stmt_exprs_first(p, s);
         end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
@@ -178,7 +178,7 @@ void vy_rewrite_dry_run(vy_rewrite *rw) {
     for (uint32_t i = 0; !is_listed && i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
         rw->function = &p->functions.items[i];
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
-            rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
+            rw->changes += vy_memory_at(p, rw->function->first_memory + k)->space != VY_SPACE_BUFFER &&
                            rw->drop_memories[rw->function->first_memory + k];
         if (rw->hooks->changes_stmt_hook)
             ask_touched(rw, &expr);
@@ -249,7 +249,7 @@ static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
 static int reserve(const vy_rewrite *rw, vyre_program *p) {
     uint32_t largest = 0;
     for (uint32_t i = 0; i < rw->touched.count; i++) {
-        const vy_stmt *s = &p->stmts.items[rw->touched.items[i].stmt];
+        const vy_stmt *s = vy_stmt_at(p, rw->touched.items[i].stmt);
         uint32_t first = vy_stmt_exprs_first(p, s), count = vy_stmt_exprs_end(p, s, first) - first;
         largest = count > largest ? count : largest;
     }
@@ -262,7 +262,7 @@ static void edit_stmts(vy_rewrite *rw) {
     rw->draft.failed = !reserve(rw, e.program);
     for (uint32_t i = 0; i < rw->touched.count && !rw->draft.failed; i++) {
         uint32_t stmt = rw->touched.items[i].stmt;
-        close_up(&e, done, stmt, vy_stmt_exprs_first(e.program, &e.program->stmts.items[stmt]));
+        close_up(&e, done, stmt, vy_stmt_exprs_first(e.program, vy_stmt_at(e.program, stmt)));
         write_stmt(rw, &e, stmt);
         done = stmt + 1;
     }
@@ -337,8 +337,8 @@ static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *sou
 
 /* The position of the last declaration, which a pass may use for its first statements. */
 static vy_position last_declared(const vyre_program *p) {
-    return p->memories.count ? p->memories.items[p->memories.count - 1].position
-           : p->param_count  ? p->variables.items[p->param_count - 1].position
+    return p->memories.count ? vy_memory_at(p, p->memories.count - 1)->position
+           : p->param_count  ? vy_variable_at(p, p->param_count - 1)->position
                              : vy_program_entry(p)->position;
 }
 

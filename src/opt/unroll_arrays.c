@@ -108,12 +108,12 @@ static uint32_t move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint3
 /* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and
  * by the depth to which values are inlined. */
 static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
-    const vy_expr *e = &w->p->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(w->p, expr);
     if (e->kind == VY_EXPR_LITERAL)
         return e->bits;
     if (e->kind == VY_EXPR_VARIABLE) {
         uint32_t there = w->plan.there[e->a];
-        return there == VY_NONE ? w->bits[e->a] : unroll_writer_value(w, w->p->stmts.items[there].a);
+        return there == VY_NONE ? w->bits[e->a] : unroll_writer_value(w, vy_stmt_at(w->p, there)->a);
     }
     uint64_t values[3] = {unroll_writer_value(w, e->a), e->b == VY_NONE ? 0 : unroll_writer_value(w, e->b),
                           e->c == VY_NONE ? 0 : unroll_writer_value(w, e->c)};
@@ -124,13 +124,13 @@ static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
  * bounds. */
 static uint32_t unroll_writer_element(const unroll_writer *w, uint32_t memory, uint32_t index) {
     uint64_t at = unroll_writer_value(w, index);
-    return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
+    return at < vy_memory_at(w->p, memory)->elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
 }
 
 /* A load from an array that became variables or literals. The plan guarantees that its index and condition are
  * literals, for which nothing is written. An out-of-bounds load is unreachable. */
 static void put_element(unroll_writer *w, uint32_t load) {
-    const vy_expr *e = &w->p->exprs.items[load];
+    const vy_expr *e = vy_expr_at(w->p, load);
     uint32_t at = e->c == VY_NONE || unroll_writer_value(w, e->c) ? unroll_writer_element(w, e->a, e->b) : VY_NONE;
     uint64_t element = at == VY_NONE ? 0 : w->plan.elements[at];
     if (at == VY_NONE || w->plan.array[e->a] == VY_ARRAY_LITERALS)
@@ -147,7 +147,7 @@ static uint32_t put_replaced(unroll_writer *w, const vy_expr *e) {
     if (there == VY_NONE)
         return unroll_writer_literal(w, e->type, w->bits[e->a]);
     unroll_writer_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
-    return w->at[w->p->stmts.items[there].a];
+    return w->at[vy_stmt_at(w->p, there)->a];
 }
 
 /* A load from an array that remains. */
@@ -214,15 +214,15 @@ static uint32_t put_known(unroll_writer *w, const vy_expr *e) {
  * For an op, writes everything, but the caller counts it. Not inlined because it is rare, which keeps the main loop
  * small. */
 static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
-    const vy_expr *e = &w->p->exprs.items[expr];
+    const vy_expr *e = vy_expr_at(w->p, expr);
     vyre_program *made = w->draft.program;
     vy_expr *to = &made->exprs.items[made->exprs.count];
     uint32_t root = w->plan.known_from[expr];
     if (root != VY_NONE) {
-        if (w->p->exprs.items[root].kind == VY_EXPR_LOAD)
+        if (vy_expr_at(w->p, root)->kind == VY_EXPR_LOAD)
             put_element(w, root);
         else
-            w->at[root] = unroll_writer_literal(w, w->p->exprs.items[root].type, unroll_writer_value(w, root));
+            w->at[root] = unroll_writer_literal(w, vy_expr_at(w->p, root)->type, unroll_writer_value(w, root));
         return root;
     }
     uint32_t known = VY_NONE;
@@ -294,12 +294,12 @@ static vy_symbol unroll_writer_name(unroll_writer *w) {
  * `let`, and the statement stays unchanged. */
 static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
     const vyre_program *p = w->p;
-    const vy_stmt *s = &p->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(p, stmt);
     uint32_t end =
         w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* a `let` whose value is just a load already has
                                                                   * that form */
     for (uint32_t i = w->plan.first_expr[stmt]; i < end; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE)
             continue;
         /* If other invocations may write the memory, a load in an arm must not be speculated: it could race. */
@@ -468,7 +468,7 @@ static uint32_t tree(const unroll_writer *w, uint32_t expr) {
 /* ---- names ---- */
 
 static vy_symbol name_of(unroll_writer *w, uint32_t variable) {
-    return w->moved ? unroll_writer_name(w) : w->p->variables.items[variable].name;
+    return w->moved ? unroll_writer_name(w) : vy_variable_at(w->p, variable)->name;
 }
 
 /* ---- statements ---- */
@@ -496,7 +496,7 @@ static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind
     made.result_count = kind == VY_STMT_LET ? 1 : s->result_count;
     for (uint32_t i = 0; i < made.result_count; i++) {
         names[i] = name_of(w, s->variable + i);
-        types[i] = (vyre_type)w->p->variables.items[s->variable + i].type;
+        types[i] = (vyre_type)vy_variable_at(w->p, s->variable + i)->type;
         w->is_replaced[s->variable + i] = 0;
     }
     for (uint32_t i = 0; i < s->arg_count; i++)
@@ -505,7 +505,7 @@ static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind
         return VY_NONE;
     uint32_t index = vy_irb_stmt(&w->draft, &made, args, s->arg_count, names, types);
     for (uint32_t i = 0; i < made.result_count && index != VY_NONE; i++)
-        w->variables[s->variable + i] = w->draft.program->stmts.items[index].variable + i;
+        w->variables[s->variable + i] = vy_stmt_at(w->draft.program, index)->variable + i;
     return index;
 }
 
@@ -513,9 +513,9 @@ static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind
  * statement is needed. */
 static void write_let(unroll_writer *w, const vy_stmt *s) {
     const vy_expr *value = unroll_writer_expr(w, w->at[s->a]);
-    int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
+    int is_name = value->kind == VY_EXPR_VARIABLE && !vy_variable_at(w->draft.program, value->a)->is_mutable;
     if (value->kind != VY_EXPR_LITERAL && !is_name) {
-        vyre_type type = (vyre_type)w->p->variables.items[s->variable].type;
+        vyre_type type = (vyre_type)vy_variable_at(w->p, s->variable)->type;
         w->variables[s->variable] = vy_irb_let(&w->draft, name_of(w, s->variable), type, w->at[s->a]);
         w->is_replaced[s->variable] = 0;
         return;
@@ -541,7 +541,7 @@ static void hold(unroll_writer *w, uint32_t variable, uint32_t real) {
 static void flush_deferred(unroll_writer *w) {
     while (w->held_count && !w->draft.failed) {
         uint32_t variable = w->held[--w->held_count], real = w->real[variable];
-        uint8_t type = w->p->variables.items[variable].type;
+        uint8_t type = vy_variable_at(w->p, variable)->type;
         w->is_held[variable] = 0;
         if (real == VY_NONE || !unroll_writer_reserve(w, 1))
             continue;
@@ -565,7 +565,7 @@ static void write_value(unroll_writer *w, const vy_stmt *s, int is_last) {
 }
 
 static void write_alias(unroll_writer *w, const vy_stmt *s) {
-    uint32_t of = w->p->exprs.items[s->a].a;
+    uint32_t of = vy_expr_at(w->p, s->a)->a;
     w->variables[s->variable] = w->variables[of];
     w->is_replaced[s->variable] = w->is_replaced[of];
     w->bits[s->variable] = w->bits[of];
@@ -579,7 +579,7 @@ static void write_tree(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t
 
 /* A store to an array that became variables. */
 static void write_element(unroll_writer *w, uint32_t stmt) {
-    const vy_stmt *s = &w->p->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(w->p, stmt);
     uint32_t element = unroll_writer_element(w, s->memory, s->a);
     if (element == VY_NONE)
         return;
@@ -588,7 +588,7 @@ static void write_element(unroll_writer *w, uint32_t stmt) {
 }
 
 static void write_if(unroll_writer *w, uint32_t index) {
-    const vy_stmt *s = &w->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->p, index);
     vyre_program *made = w->draft.program;
     uint32_t condition = w->at[s->a], start = unroll_writer_start(w, s->a);
     if (unroll_writer_is_literal(w, condition)) {
@@ -614,7 +614,7 @@ static void write_if(unroll_writer *w, uint32_t index) {
 
 /* Writes all iterations. Statements after a jump at the end of an iteration are unreachable. */
 static void write_trips(unroll_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
-    const vy_stmt *s = &w->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->p, index);
     vy_position position = w->draft.position;
     int holds = w->plan.holds[index];
     unroll_writer_truncate(w, unroll_writer_start(w, s->a));
@@ -632,7 +632,7 @@ static void write_trips(unroll_writer *w, uint32_t index, unsigned trips, const 
 
 /* Whether a loop is unrolled; its bounds are already written. */
 static int is_counted(unroll_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
-    const vy_stmt *s = &w->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->p, index);
     int is_planned = w->plan.becomes[index] == VY_UNROLL_ITERATIONS;
     if (!is_planned && !w->plan.may_be_counted[index])
         return 0;
@@ -648,7 +648,7 @@ static int is_counted(unroll_writer *w, uint32_t index, unsigned *trips, uint64_
 }
 
 static void write_loop(unroll_writer *w, uint32_t index) {
-    const vy_stmt *s = &w->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->p, index);
     uint64_t values[VY_TRIPS];
     unsigned trips;
     if (is_counted(w, index, &trips, values)) {
@@ -733,12 +733,12 @@ static void declare(unroll_writer *w) {
     d->position = entry->position;
     vy_irb_clone_entry(d, p);
     for (uint32_t i = 0; i < p->param_count; i++) {
-        const vy_variable *v = &p->variables.items[i];
+        const vy_variable *v = vy_variable_at(p, i);
         d->position = v->position;
         w->variables[i] = vy_irb_scalar_param(d, v->name, (vyre_type)v->type);
     }
     for (uint32_t i = 0; i < p->memories.count; i++) {
-        const vy_memory *m = &p->memories.items[i];
+        const vy_memory *m = vy_memory_at(p, i);
         d->position = m->position;
         if (i < p->buffer_count)
             w->memories[i] = vy_irb_memory_param(d, m->name, (vy_space)m->space, (vyre_type)m->type,
@@ -754,10 +754,10 @@ static void declare_elements(unroll_writer *w) {
     vy_irb *d = &w->draft;
     d->position = vy_program_entry(p)->position;
     for (uint32_t i = 0; i < p->memories.count; i++) {
-        vyre_type type = (vyre_type)p->memories.items[i].type;
+        vyre_type type = (vyre_type)vy_memory_at(p, i)->type;
         if (w->plan.array[i] != VY_ARRAY_VARIABLES)
             continue;
-        for (uint32_t k = 0; k < p->memories.items[i].elements && !d->failed; k++) {
+        for (uint32_t k = 0; k < vy_memory_at(p, i)->elements && !d->failed; k++) {
             if (unroll_writer_reserve(w, 1))
                 w->plan.elements[w->plan.first_element[i] + k] =
                     vy_irb_var(d, unroll_writer_name(w), type, unroll_writer_literal(w, (uint8_t)type, 0));

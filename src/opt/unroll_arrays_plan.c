@@ -35,7 +35,7 @@ typedef struct planner {
 } planner;
 
 static int is_private(const vyre_program *p, uint32_t memory) {
-    return memory != VY_NONE && p->memories.items[memory].space == VY_SPACE_PRIVATE;
+    return memory != VY_NONE && vy_memory_at(p, memory)->space == VY_SPACE_PRIVATE;
 }
 
 int vy_unroll_arrays_takes(const vyre_program *program) {
@@ -66,21 +66,21 @@ static int is_unrollable(const planner *r, uint32_t loop) {
 
 static int is_fill(const planner *r, uint32_t loop) {
     const vyre_program *p = r->p;
-    const vy_stmt *s = &p->stmts.items[loop], *store = s + 1;
+    const vy_stmt *s = vy_stmt_at(p, loop), *store = s + 1;
     return s->kind == VY_STMT_FOR && s->end == loop + 2 && r->block[loop] == 0 && store->kind == VY_STMT_STORE &&
-           is_private(p, store->memory) && p->exprs.items[store->a].kind == VY_EXPR_VARIABLE &&
-           p->exprs.items[store->a].a == s->variable && p->exprs.items[store->b].kind == VY_EXPR_LITERAL &&
-           p->exprs.items[store->b].bits == 0;
+           is_private(p, store->memory) && vy_expr_at(p, store->a)->kind == VY_EXPR_VARIABLE &&
+           vy_expr_at(p, store->a)->a == s->variable && vy_expr_at(p, store->b)->kind == VY_EXPR_LITERAL &&
+           vy_expr_at(p, store->b)->bits == 0;
 }
 
 static unsigned trips_of(const vyre_program *p, const vy_stmt *s, uint64_t at[VY_TRIPS]) {
-    return vy_count_trips(&vy_opt_default, &p->exprs.items[s->a], &p->exprs.items[s->b],
-                          s->c == VY_NONE ? NULL : &p->exprs.items[s->c], at);
+    return vy_count_trips(&vy_opt_default, vy_expr_at(p, s->a), vy_expr_at(p, s->b),
+                          s->c == VY_NONE ? NULL : vy_expr_at(p, s->c), at);
 }
 
 static void plan_loop(planner *r, uint32_t index) {
     vy_unroll_arrays_plan *plan = r->plan;
-    const vy_stmt *s = &r->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(r->p, index);
     uint64_t at[VY_TRIPS], body = plan->size[index];
     if (s->kind != VY_STMT_FOR || !is_unrollable(r, index) || is_fill(r, index))
         return;
@@ -95,10 +95,10 @@ static void plan_loop(planner *r, uint32_t index) {
 
 static int touches_private(const planner *r, uint32_t index) {
     const vyre_program *p = r->p;
-    if (is_private(p, p->stmts.items[index].memory))
+    if (is_private(p, vy_stmt_at(p, index)->memory))
         return 1;
     for (uint32_t i = r->plan->first_expr[index]; i < r->plan->first_expr[index + 1]; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD && is_private(p, p->exprs.items[i].a))
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD && is_private(p, vy_expr_at(p, i)->a))
             return 1;
     return 0;
 }
@@ -146,7 +146,7 @@ static uint32_t only_assignment(const planner *r, uint32_t variable) {
 static void plan_variables(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         uint32_t at = s->kind == VY_STMT_VAR ? only_assignment(r, s->variable) : VY_NONE;
         if (at != VY_NONE && r->block[at] == r->block[i] && r->uses.first_read[s->variable] > at) {
             r->plan->becomes[i] = VY_UNROLL_NOTHING;
@@ -157,8 +157,8 @@ static void plan_variables(planner *r) {
 
 /* Whether a variable has a single value over all its uses. */
 static int is_fixed(const planner *r, uint32_t variable) {
-    uint32_t at = r->p->variables.items[variable].is_mutable ? only_assignment(r, variable) : VY_NONE;
-    return !r->p->variables.items[variable].is_mutable || (at != VY_NONE && r->plan->becomes[at] == VY_UNROLL_LET);
+    uint32_t at = vy_variable_at(r->p, variable)->is_mutable ? only_assignment(r, variable) : VY_NONE;
+    return !vy_variable_at(r->p, variable)->is_mutable || (at != VY_NONE && r->plan->becomes[at] == VY_UNROLL_LET);
 }
 
 /* Whether `of`, which is mutable, is unchanged from statement `let` to the last use of its alias `variable`. A use
@@ -180,10 +180,10 @@ static int is_same_until(const planner *r, uint32_t let, uint32_t variable, uint
 static void plan_aliases(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = p->stmts.count; i-- > 0;) {
-        const vy_stmt *s = &p->stmts.items[i];
-        if (s->kind != VY_STMT_LET || p->exprs.items[s->a].kind != VY_EXPR_VARIABLE)
+        const vy_stmt *s = vy_stmt_at(p, i);
+        if (s->kind != VY_STMT_LET || vy_expr_at(p, s->a)->kind != VY_EXPR_VARIABLE)
             continue;
-        uint32_t of = p->exprs.items[s->a].a;
+        uint32_t of = vy_expr_at(p, s->a)->a;
         if (!is_fixed(r, of) && !is_same_until(r, i, s->variable, of))
             continue;
         r->plan->becomes[i] = VY_UNROLL_ALIAS;
@@ -218,7 +218,7 @@ static void refuse(planner *r, uint32_t memory) {
 static void see_exprs(planner *r, uint32_t stmt) {
     const vyre_program *p = r->p;
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+        const vy_expr *e = vy_expr_at(p, i);
         r->plan->is_known[i] = (uint8_t)literal_after(r, e);
         if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET)
             refuse(r, e->a);
@@ -234,8 +234,8 @@ static void see_exprs(planner *r, uint32_t stmt) {
 /* Whether a store can be part of the initialisation of an array of literals: executed unconditionally, and before
  * any load. */
 static int stores_literal(const planner *r, uint32_t stmt, const vy_stmt *s) {
-    return r->block[stmt] == 0 && r->p->exprs.items[s->a].kind == VY_EXPR_LITERAL &&
-           r->p->exprs.items[s->b].kind == VY_EXPR_LITERAL && r->first_load[s->memory] == VY_NONE;
+    return r->block[stmt] == 0 && vy_expr_at(r->p, s->a)->kind == VY_EXPR_LITERAL &&
+           vy_expr_at(r->p, s->b)->kind == VY_EXPR_LITERAL && r->first_load[s->memory] == VY_NONE;
 }
 
 static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
@@ -250,7 +250,7 @@ static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
 
 /* Whether a statement is a fill loop that only other fills precede. Its bounds may contain loads. */
 static int is_first_fill(planner *r, uint32_t stmt) {
-    uint32_t memory = r->p->stmts.items[stmt].kind == VY_STMT_FOR ? r->p->stmts.items[stmt + 1].memory : VY_NONE;
+    uint32_t memory = vy_stmt_at(r->p, stmt)->kind == VY_STMT_FOR ? vy_stmt_at(r->p, stmt + 1)->memory : VY_NONE;
     if (memory == VY_NONE || !is_fill(r, stmt) || r->first_load[memory] != VY_NONE || r->last_store[memory] != VY_NONE)
         return 0;
     see_exprs(r, stmt);
@@ -258,7 +258,7 @@ static int is_first_fill(planner *r, uint32_t stmt) {
 }
 
 static void see_stmt(planner *r, uint32_t index) {
-    const vy_stmt *s = &r->p->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(r->p, index);
     see_exprs(r, index);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
@@ -285,14 +285,14 @@ static void place_elements(planner *r) {
     vy_unroll_arrays_plan *plan = r->plan;
     uint32_t count = 0;
     for (uint32_t i = 0; i < p->memories.count; i++) {
-        uint32_t elements = p->memories.items[i].elements;
+        uint32_t elements = vy_memory_at(p, i)->elements;
         if (plan->array[i] && elements > VY_UNROLL_ARRAYS_ELEMENTS - count)
             plan->array[i] = VY_ARRAY_STAYS;
         plan->first_element[i] = count;
         count += plan->array[i] ? elements : 0;
     }
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (r->is_first[i] && plan->array[p->stmts.items[i + 1].memory])
+        if (r->is_first[i] && plan->array[vy_stmt_at(p, i + 1)->memory])
             plan->becomes[i] = VY_UNROLL_NOTHING;
 }
 
@@ -300,12 +300,12 @@ static void place_elements(planner *r) {
 static void take_literals(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if (s->kind != VY_STMT_STORE || r->plan->array[s->memory] != VY_ARRAY_LITERALS || (i && r->is_first[i - 1]))
             continue;
-        uint64_t at = p->exprs.items[s->a].bits;
-        if (at < p->memories.items[s->memory].elements)
-            r->plan->elements[r->plan->first_element[s->memory] + at] = p->exprs.items[s->b].bits;
+        uint64_t at = vy_expr_at(p, s->a)->bits;
+        if (at < vy_memory_at(p, s->memory)->elements)
+            r->plan->elements[r->plan->first_element[s->memory] + at] = vy_expr_at(p, s->b)->bits;
         r->plan->becomes[i] = VY_UNROLL_NOTHING;
     }
 }
@@ -345,10 +345,10 @@ static int is_row(const planner *r, uint32_t loop) {
 static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
     const vyre_program *p = r->p;
     for (uint32_t i = r->plan->first_expr[let]; i < r->plan->first_expr[let + 1]; i++) {
-        uint32_t variable = p->exprs.items[i].a;
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
+        uint32_t variable = vy_expr_at(p, i)->a;
+        if (vy_expr_at(p, i)->kind == VY_EXPR_LOAD)
             return 0;
-        if (p->exprs.items[i].kind != VY_EXPR_VARIABLE)
+        if (vy_expr_at(p, i)->kind != VY_EXPR_VARIABLE)
             continue;
         while (r->alias_of[variable] != VY_NONE)
             variable = r->alias_of[variable];
@@ -362,16 +362,16 @@ static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
 static void place_values(planner *r, uint32_t loop) {
     const vyre_program *p = r->p;
     vy_unroll_arrays_plan *plan = r->plan;
-    for (uint32_t i = p->stmts.items[loop].end; i-- > loop + 1;) {
-        const vy_stmt *s = &p->stmts.items[i];
+    for (uint32_t i = vy_stmt_at(p, loop)->end; i-- > loop + 1;) {
+        const vy_stmt *s = vy_stmt_at(p, i);
         int is_let =
             (s->kind == VY_STMT_LET && plan->becomes[i] == VY_UNROLL_KEEP) || plan->becomes[i] == VY_UNROLL_LET;
         uint32_t use = is_let && r->uses.reads[s->variable] == 1 ? r->uses.last_read[s->variable] : VY_NONE;
         if (use == VY_NONE || r->block[use] != r->block[i])
             continue;
         while (plan->becomes[use] == VY_UNROLL_INLINE)
-            use = r->uses.last_read[p->stmts.items[use].variable];
-        if (use - i > FAR || vy_stmt_is_loop(p->stmts.items[use].kind) ||
+            use = r->uses.last_read[vy_stmt_at(p, use)->variable];
+        if (use - i > FAR || vy_stmt_is_loop(vy_stmt_at(p, use)->kind) ||
             plan->exprs[i] + plan->exprs[use] > TOGETHER || !is_same_at(r, i, use))
             continue;
         plan->becomes[i] = VY_UNROLL_INLINE;
@@ -400,7 +400,7 @@ static void plan_rows(planner *r) {
         r->plan->holds[i] = r->plan->becomes[i] == VY_UNROLL_ITERATIONS && is_row(r, i);
         if (!r->plan->holds[i] || i < row)
             continue;
-        row = p->stmts.items[i].end;
+        row = vy_stmt_at(p, i)->end;
         place_values(r, i);
     }
 }
@@ -432,7 +432,7 @@ static int start(planner *r, vy_unroll_arrays_plan *plan, const vyre_program *pr
     number_block(r, 0, stmts, 0, &blocks);
     plan_loops(r);
     plan->room = r->room;
-    for (uint32_t i = 0; i < stmts; i = program->stmts.items[i].end)
+    for (uint32_t i = 0; i < stmts; i = vy_stmt_at(program, i)->end)
         plan->nodes += plan->size[i];
     return 1;
 }

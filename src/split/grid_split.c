@@ -154,7 +154,7 @@ struct vy_split_cursor {
 
 static uint64_t length_of(const vy_split_cursor *c, uint32_t memory) {
     return memory < c->program->buffer_count ? c->launch.buffers[memory].count
-                                             : c->program->memories.items[memory].elements;
+                                             : vy_memory_at(c->program, memory)->elements;
 }
 
 static uint64_t builtin_of(const vy_split_cursor *c, const vy_expr *e) {
@@ -173,7 +173,7 @@ static uint64_t builtin_of(const vy_split_cursor *c, const vy_expr *e) {
 static uint64_t evaluate(const vy_split_cursor *c, uint32_t root) {
     if (root == VY_NONE)
         return 0;
-    const vy_expr *e = &c->program->exprs.items[root];
+    const vy_expr *e = vy_expr_at(c->program, root);
     switch (e->kind) {
     case VY_EXPR_LITERAL:
         return e->bits;
@@ -207,12 +207,12 @@ static int next_trip(const vy_split_cursor *c, const vy_stmt *s, vy_trips *trips
     if (!vy_trips_remain(trips))
         return 0;
     *value_of(c, s->variable) =
-        (uint64_t)trips->next & vy_type_layouts[c->program->variables.items[s->variable].type].mask;
+        (uint64_t)trips->next & vy_type_layouts[vy_variable_at(c->program, s->variable)->type].mask;
     return 1;
 }
 
 static void start_for(vy_split_cursor *c, uint32_t index, const vy_stmt *s) {
-    vyre_type type = (vyre_type)c->program->variables.items[s->variable].type;
+    vyre_type type = (vyre_type)vy_variable_at(c->program, s->variable)->type;
     uint64_t from = evaluate(c, s->a), to = evaluate(c, s->b), step = s->c == VY_NONE ? 1 : evaluate(c, s->c);
     c->at = s->end;
     vy_trips trips = vy_trips_from((uint8_t)type, from, to, step);
@@ -227,7 +227,7 @@ static void start_for(vy_split_cursor *c, uint32_t index, const vy_stmt *s) {
  * was left by a jump, which the host does not follow. */
 static void close_block(vy_split_cursor *c) {
     frame *f = &c->open[c->depth - 1];
-    const vy_stmt *s = &c->program->stmts.items[f->stmt];
+    const vy_stmt *s = vy_stmt_at(c->program, f->stmt);
     int again = 0;
     if (c->split->plan->marks[f->stmt] & VY_MARK_ONE_TRIP)
         again = 0;
@@ -244,7 +244,7 @@ static void close_block(vy_split_cursor *c) {
 }
 
 static void jump(vy_split_cursor *c, int is_break) {
-    while (!vy_stmt_is_loop(c->program->stmts.items[c->open[c->depth - 1].stmt].kind))
+    while (!vy_stmt_is_loop(vy_stmt_at(c->program, c->open[c->depth - 1].stmt)->kind))
         c->depth--;
     const frame *loop = &c->open[c->depth - 1];
     c->at = loop->end;
@@ -257,7 +257,7 @@ static void jump(vy_split_cursor *c, int is_break) {
 /* Returns whether the statement is a grid barrier, after which it continues. */
 static int run_stmt(vy_split_cursor *c) {
     uint32_t index = c->at;
-    const vy_stmt *s = &c->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(c->program, index);
     c->at = s->end;
     if (!(c->split->plan->marks[index] & VY_MARK_HOST))
         return 0;
@@ -345,7 +345,7 @@ static void fill_params(vy_split_cursor *c) {
     const vy_split_plan *plan = c->split->plan;
     for (uint32_t i = 0; i < plan->host_param_count; i++) {
         uint32_t variable = plan->host_params[i];
-        c->params[i] = (vyre_scalar){(vyre_type)c->program->variables.items[variable].type, *value_of(c, variable)};
+        c->params[i] = (vyre_scalar){(vyre_type)vy_variable_at(c->program, variable)->type, *value_of(c, variable)};
     }
 }
 

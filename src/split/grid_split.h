@@ -160,7 +160,7 @@ static inline int vy_is_grid_barrier(const vy_stmt *s) {
  * the compiler. */
 static inline int vy_is_relaxed(const vyre_program *program, const vy_expr *e) {
     return program->numerics == VYRE_NUMERICS_RELAXED &&
-           ((vyre_type_class((vyre_type)e->type) | vyre_type_class((vyre_type)program->exprs.items[e->a].type)) &
+           ((vyre_type_class((vyre_type)e->type) | vyre_type_class((vyre_type)vy_expr_at(program, e->a)->type)) &
             VYRE_CLASS_FLOAT);
 }
 
@@ -169,7 +169,7 @@ static inline uint32_t vy_plan_block_end(const vy_split_plan *plan, uint32_t stm
     uint32_t parent = plan->uses.parents[stmt];
     if (parent == VY_NONE)
         return plan->program->stmts.count;
-    const vy_stmt *s = &plan->program->stmts.items[parent];
+    const vy_stmt *s = vy_stmt_at(plan->program, parent);
     return stmt < s->middle ? s->middle : s->end;
 }
 

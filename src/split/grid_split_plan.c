@@ -29,8 +29,8 @@ typedef struct normaliser {
 
 static int is_constant(const vyre_program *p, uint32_t root) {
     VY_EACH_EXPR (p, i, root) {
-        const vy_expr *e = &p->exprs.items[i];
-        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->variables.items[e->a].is_mutable) ||
+        const vy_expr *e = vy_expr_at(p, i);
+        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && vy_variable_at(p, e->a)->is_mutable) ||
             (e->kind == VY_EXPR_OP && vy_is_relaxed(p, e)))
             return 0;
     }
@@ -42,7 +42,7 @@ static uint32_t hoist(normaliser *n, uint32_t loop, uint32_t bound, const char *
     const vyre_program *from = n->copy.from;
     if (is_constant(from, bound))
         return VY_NONE;
-    const vy_variable *v = &from->variables.items[from->stmts.items[loop].variable];
+    const vy_variable *v = vy_variable_at(from, vy_stmt_at(from, loop)->variable);
     char text[VY_LIMIT_NAME + 1];
     snprintf(text, sizeof text, "%.*s_%s", VY_LIMIT_NAME - 8, vy_symbol_name(from, v->name), what);
     uint32_t value = vy_cloner_expr(&n->copy, bound);
@@ -69,7 +69,7 @@ static void copy_body(normaliser *n, const vy_stmt *s, uint32_t first, uint32_t 
 }
 
 static void copy_for(normaliser *n, uint32_t loop) {
-    const vy_stmt *s = &n->copy.from->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(n->copy.from, loop);
     uint32_t to = hoist(n, loop, s->b, "end"), step = hoist(n, loop, s->c, "step");
     uint32_t mark = vy_cloner_open(&n->copy);
     uint32_t a = vy_cloner_expr(&n->copy, s->a), b = bound_of(n, s->b, to), c = bound_of(n, s->c, step);
@@ -115,7 +115,7 @@ static vyre_status normalise(const vyre_program *from, vyre_program **out, vyre_
     vyre_status status = VYRE_NO_MEMORY;
     if (before && n.copy.variables && n.copy.memories) {
         for (uint32_t i = 0; i < from->stmts.count; i++)
-            before[i + 1] = before[i] + (uint32_t)vy_is_grid_barrier(&from->stmts.items[i]);
+            before[i + 1] = before[i] + (uint32_t)vy_is_grid_barrier(vy_stmt_at(from, i));
         status = copy_entry(&n, from, out, error);
     } else {
         vy_fail_memory(error, "the normal form of a program");
@@ -180,7 +180,7 @@ static void find_barriers(walk *w) {
 /* Statements come in ascending order, so the last one recorded is the last that reads. */
 static void note_reads(walk *w, uint32_t stmt, uint32_t root) {
     VY_EACH_EXPR (w->program, i, root) {
-        const vy_expr *e = &w->program->exprs.items[i];
+        const vy_expr *e = vy_expr_at(w->program, i);
         if (e->kind == VY_EXPR_VARIABLE)
             w->read[e->a] = stmt + 1;
         else if (e->kind == VY_EXPR_LOAD)
@@ -196,7 +196,7 @@ static void note_memory(walk *w, uint32_t stmt, uint32_t memory, int reads) {
 }
 
 static void note_stmt(walk *w, uint32_t index) {
-    const vy_stmt *s = &w->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(w->program, index);
     note_reads(w, index, s->a);
     note_reads(w, index, s->b);
     note_reads(w, index, s->c);
@@ -220,7 +220,7 @@ static void note_stmt(walk *w, uint32_t index) {
 static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
     uint32_t found = VY_NONE;
     for (uint32_t at = stmt; at != VY_NONE && (since == VY_NONE || at > since); at = w->plan->uses.parents[at]) {
-        uint8_t kind = w->program->stmts.items[at].kind;
+        uint8_t kind = vy_stmt_at(w->program, at)->kind;
         if (at != stmt ? vy_stmt_is_loop(kind)
                        : kind == VY_STMT_WHILE || (kind == VY_STMT_FOR && w->plan->marks[at] & VY_MARK_SPLIT))
             found = at;
@@ -247,7 +247,7 @@ static vy_live_range variable_range(const walk *w, uint32_t variable) {
 static vy_live_range memory_range(const walk *w, uint32_t memory) {
     const vy_stmt *stmts = w->program->stmts.items;
     uint32_t read = w->read[w->program->variables.count + memory], written = w->written[memory];
-    if (w->program->memories.items[memory].space == VY_SPACE_BUFFER || read == 0 || written == VY_NONE)
+    if (vy_memory_at(w->program, memory)->space == VY_SPACE_BUFFER || read == 0 || written == VY_NONE)
         return (vy_live_range){0, 0};
     uint32_t read_loop = outermost_loop(w, read - 1, VY_NONE), write_loop = outermost_loop(w, written, VY_NONE);
     return (vy_live_range){w->before[write_loop != VY_NONE ? write_loop : written],
@@ -315,7 +315,7 @@ static vyre_status make_arrays(walk *w, vyre_error *error) {
 static vyre_status plan_liveness(vy_split_plan *plan, vyre_error *error) {
     walk w = {.plan = plan, .program = plan->program};
     for (uint32_t i = 0; i < w.program->stmts.count; i++)
-        plan->barrier_count += (uint32_t)vy_is_grid_barrier(&w.program->stmts.items[i]);
+        plan->barrier_count += (uint32_t)vy_is_grid_barrier(vy_stmt_at(w.program, i));
     if (plan->barrier_count > VY_MAX_GRID_BARRIERS)
         return vy_fail(error, VYRE_LIMIT, "put grid barriers into loops",
                        "`%s` has more grid barriers (%u) than the limit (%d)", vyre_program_name(w.program),
@@ -411,7 +411,7 @@ static void need_variable(slicer *s, uint32_t variable) {
 
 static void need_expr(slicer *s, uint32_t root) {
     VY_EACH_EXPR (s->program, i, root) {
-        const vy_expr *e = &s->program->exprs.items[i];
+        const vy_expr *e = vy_expr_at(s->program, i);
         s->fails |= e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_BUILTIN && !is_size[e->op]) ||
                     (e->kind == VY_EXPR_OP && vy_is_relaxed(s->program, e));
         if (e->kind == VY_EXPR_VARIABLE)
@@ -426,7 +426,7 @@ static void mark_jumps(slicer *s, uint32_t *first, uint32_t end) {
 }
 
 static void visit_stmt(slicer *s, uint32_t index) {
-    const vy_stmt *stmt = &s->program->stmts.items[index];
+    const vy_stmt *stmt = vy_stmt_at(s->program, index);
     mark(s, s->plan->uses.parents[index]);
     for (uint32_t loop = vy_loop_around(&s->plan->uses, index); loop != VY_NONE;
          loop = vy_loop_around(&s->plan->uses, loop))
@@ -469,7 +469,7 @@ static void link(uint32_t *first, uint32_t *next, uint32_t key, uint32_t stmt) {
 
 static void list_stmts(slicer *s) {
     for (uint32_t i = s->program->stmts.count; i-- > 0;) {
-        const vy_stmt *stmt = &s->program->stmts.items[i];
+        const vy_stmt *stmt = vy_stmt_at(s->program, i);
         if (stmt->kind != VY_STMT_BREAK && stmt->kind != VY_STMT_CONTINUE)
             continue;
         uint32_t loop = vy_loop_around(&s->plan->uses, i);
@@ -480,7 +480,7 @@ static void list_stmts(slicer *s) {
 
 static void start(slicer *s) {
     for (uint32_t i = 0; i < s->program->stmts.count; i++) {
-        const vy_stmt *stmt = &s->program->stmts.items[i];
+        const vy_stmt *stmt = vy_stmt_at(s->program, i);
         if (stmt->kind == VY_STMT_RETURN || s->plan->marks[i] & VY_MARK_SPLIT)
             mark(s, i);
     }
@@ -554,7 +554,7 @@ static uint32_t weigh(const allocator *a, uint32_t root) {
     const vyre_program *p = a->plan->program;
     if (root == VY_NONE)
         return 0;
-    const vy_expr *e = &p->exprs.items[root];
+    const vy_expr *e = vy_expr_at(p, root);
     if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_OP && vy_is_relaxed(p, e)))
         return MOST_NODES + 1;
     if (e->kind == VY_EXPR_VARIABLE && e->a >= p->param_count)
@@ -571,7 +571,7 @@ static uint32_t weigh(const allocator *a, uint32_t root) {
 /* Declarations precede uses, so the operands of an expression were weighed before. */
 static void weigh_variables(allocator *a) {
     for (uint32_t v = a->plan->program->param_count; v < a->plan->program->variables.count; v++) {
-        const vy_stmt *s = &a->plan->program->stmts.items[a->plan->uses.declarations[v]];
+        const vy_stmt *s = vy_stmt_at(a->plan->program, a->plan->uses.declarations[v]);
         uint32_t weight = s->kind == VY_STMT_LET ? weigh(a, s->a) : MOST_NODES + 1;
         a->weights[v] = weight <= MOST_NODES ? (uint8_t)weight : 0;
     }
@@ -602,7 +602,7 @@ static void place_variable(allocator *a, uint32_t variable) {
     vy_spill_slot *spill = &plan->variable_slots[variable];
     vy_live_range live = plan->variable_live[variable];
     *spill = (vy_spill_slot){.kind = plan->varies_variable[variable] ? VY_SPILL_INVOCATION : VY_SPILL_GROUP,
-                             .width = width_of(plan->program->variables.items[variable].type)};
+                             .width = width_of(vy_variable_at(plan->program, variable)->type)};
     release_expired(a, live.first);
     uint32_t pool = pool_of(*spill), free = a->first_free[pool];
     if (free) {
@@ -616,7 +616,7 @@ static void place_variable(allocator *a, uint32_t variable) {
 }
 
 static void place_array(vy_split_plan *plan, uint32_t memory) {
-    const vy_memory *m = &plan->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(plan->program, memory);
     vy_spill_slot *spill = &plan->memory_slots[memory];
     int varies = m->space == VY_SPACE_PRIVATE && plan->varies_memory[memory];
     *spill = (vy_spill_slot){.kind = varies ? VY_SPILL_INVOCATION : VY_SPILL_GROUP, .width = width_of(m->type)};

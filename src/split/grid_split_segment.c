@@ -194,7 +194,7 @@ static void decide(vy_segment *s, uint32_t segment) {
 /* Declares the hidden params. */
 static void declare_params(vy_segment *s) {
     for (uint32_t i = 0; i < s->plan->host_param_count; i++) {
-        const vy_variable *v = &s->plan->program->variables.items[s->plan->host_params[i]];
+        const vy_variable *v = vy_variable_at(s->plan->program, s->plan->host_params[i]);
         char text[VY_LIMIT_NAME + 8];
         snprintf(text, sizeof text, "host_%s", vy_symbol_name(s->plan->program, v->name));
         s->params[i] = vy_irb_scalar_param(draft_of(s), vy_cloner_new_name(&s->copy, text), (vyre_type)v->type);
@@ -298,7 +298,7 @@ static void rematerialize(vy_segment *s, uint32_t variable);
 static void compute_operands(vy_segment *s, uint32_t root) {
     if (root == VY_NONE)
         return;
-    const vy_expr *e = &s->plan->program->exprs.items[root];
+    const vy_expr *e = vy_expr_at(s->plan->program, root);
     if (e->kind == VY_EXPR_VARIABLE && s->copy.variables[e->a] == VY_NONE)
         rematerialize(s, e->a);
     if (e->kind != VY_EXPR_OP)
@@ -309,8 +309,8 @@ static void compute_operands(vy_segment *s, uint32_t root) {
 }
 
 static void rematerialize(vy_segment *s, uint32_t variable) {
-    const vy_variable *v = &s->plan->program->variables.items[variable];
-    uint32_t root = s->plan->program->stmts.items[s->plan->uses.declarations[variable]].a;
+    const vy_variable *v = vy_variable_at(s->plan->program, variable);
+    uint32_t root = vy_stmt_at(s->plan->program, s->plan->uses.declarations[variable])->a;
     compute_operands(s, root);
     uint32_t value = vy_cloner_expr(&s->copy, root);
     vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
@@ -318,7 +318,7 @@ static void rematerialize(vy_segment *s, uint32_t variable) {
 }
 
 static void restore_variable(vy_segment *s, uint32_t variable) {
-    const vy_variable *v = &s->plan->program->variables.items[variable];
+    const vy_variable *v = vy_variable_at(s->plan->program, variable);
     vy_spill_slot spill = s->plan->variable_slots[variable];
     int changes = (s->copy.variable_uses[variable] & VY_USE_WRITE) != 0;
     if (spill.kind == VY_SPILL_PARAM && !changes) {
@@ -350,7 +350,7 @@ static int restore_variables(vy_segment *s) {
 }
 
 static void restore_array(vy_segment *s, uint32_t memory) {
-    const vy_memory *m = &s->plan->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(s->plan->program, memory);
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
     vy_spill_slot spill = s->plan->memory_slots[memory];
     uint32_t value, index;
@@ -386,7 +386,7 @@ static void segment_restore(vy_segment *s) {
             continue;
         restore_array(s, m);
         shares |=
-            plan->program->memories.items[m].space == VY_SPACE_WORKGROUP; /* all invocations store before one loads */
+            vy_memory_at(plan->program, m)->space == VY_SPACE_WORKGROUP; /* all invocations store before one loads */
         shares |= plan->memory_slots[m].kind == VY_SPILL_GROUP && s->ends.count;
     }
     if (shares)
@@ -407,12 +407,12 @@ static void store_variable(vy_segment *s, uint32_t variable) {
     vy_spill_slot spill = s->plan->variable_slots[variable];
     uint32_t at = element(s, spill, VY_NONE);
     uint32_t value =
-        encode(s, s->plan->program->variables.items[variable].type, spill.width, use(s, s->copy.variables[variable]));
+        encode(s, vy_variable_at(s->plan->program, variable)->type, spill.width, use(s, s->copy.variables[variable]));
     vy_irb_store(draft_of(s), buffer_of(s, spill), at, value);
 }
 
 static void store_array(vy_segment *s, uint32_t memory) {
-    const vy_memory *m = &s->plan->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(s->plan->program, memory);
     vy_spill_slot spill = s->plan->memory_slots[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
     uint32_t to = element(s, spill, at);
@@ -436,7 +436,7 @@ static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_spill_slot_kin
             store_variable(s, v);
     }
     for (uint32_t m = plan->program->buffer_count; m < plan->program->memories.count; m++) {
-        if (plan->memory_slots[m].kind != kind || plan->program->memories.items[m].space != space ||
+        if (plan->memory_slots[m].kind != kind || vy_memory_at(plan->program, m)->space != space ||
             !changes_array(s, m, barrier_at))
             continue;
         count++;
@@ -478,7 +478,7 @@ static void segment_end(vy_segment *s, uint32_t at) {
 /* ---- the walk ---- */
 
 static const vy_stmt *stmt_at(const vy_segment *s, uint32_t index) {
-    return &s->plan->program->stmts.items[index];
+    return vy_stmt_at(s->plan->program, index);
 }
 
 /* ---- blocks that are entered at their start ---- */
@@ -686,7 +686,7 @@ static int ends_sync(const vy_segment *s) {
     const vyre_program *program = s->plan->program;
     for (uint32_t m = program->buffer_count; m < program->memories.count; m++)
         for (uint32_t i = 0; i < s->ends.count; i++)
-            if (program->memories.items[m].space == VY_SPACE_WORKGROUP && s->copy.memory_uses[m] & VY_USE_WRITE &&
+            if (vy_memory_at(program, m)->space == VY_SPACE_WORKGROUP && s->copy.memory_uses[m] & VY_USE_WRITE &&
                 vy_live_at(s->plan->memory_live[m], s->ends.items[i]))
                 return 1;
     return 0;

@@ -78,8 +78,8 @@ static void declare_variables(baser *b) {
 static void note_uses(baser *b) {
     const vyre_program *from = b->copy.from;
     for (uint32_t i = 0; i < from->exprs.count; i++)
-        if (from->exprs.items[i].kind == VY_EXPR_BUILTIN)
-            b->is_used[from->exprs.items[i].op][from->exprs.items[i].axis] = 1;
+        if (vy_expr_at(from, i)->kind == VY_EXPR_BUILTIN)
+            b->is_used[vy_expr_at(from, i)->op][vy_expr_at(from, i)->axis] = 1;
 }
 
 static void copy_body(baser *b) {
@@ -87,7 +87,7 @@ static void copy_body(baser *b) {
     vyre_program *made = b->copy.draft.program;
     uint32_t first = made->exprs.count;
     for (uint32_t i = entry->first_stmt; i < entry->end_stmt && !b->copy.draft.failed;
-         i = b->copy.from->stmts.items[i].end)
+         i = vy_stmt_at(b->copy.from, i)->end)
         vy_cloner_tree(&b->copy, i);
     for (uint32_t i = first; i < made->exprs.count; i++) {
         vy_expr *e = &made->exprs.items[i];

@@ -161,7 +161,7 @@ static LLVMValueRef safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k
 
 /* The operands of a value with a stride have strides too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     const vy_value_slot *slot = x->kind == VY_EXPR_VARIABLE ? &e->slots[x->a] : NULL;
     if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return vy_llvm_expr(e, expr);
@@ -201,7 +201,7 @@ static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_si
  * within the row, the result is false: some lane has the largest value, and the deciding lane is beyond it. */
 static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k,
                                    LLVMValueRef *stride_guard) {
-    vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
+    vyre_type type = (vyre_type)vy_expr_at(e->program, x->a)->type;
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED, is_below = x->op == VYRE_OP_LT || x->op == VYRE_OP_LE;
     int has_equal = x->op == VYRE_OP_LE || x->op == VYRE_OP_GE;
     LLVMValueRef ahead = vy_llvm_number(e, 64, e->row - 1);
@@ -225,7 +225,7 @@ static int is_counting(const vy_emitter *e, const vy_expr *x, uint64_t *a_stride
     uint64_t b_stride;
     if (x->kind != VY_EXPR_OP || x->op < VYRE_OP_LT || x->op > VYRE_OP_GE)
         return 0;
-    vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
+    vyre_type type = (vyre_type)vy_expr_at(e->program, x->a)->type;
     return vyre_type_class(type) != VYRE_CLASS_FLOAT && vyre_type_bits(type) <= 32 &&
            (UINT64_C(1) << (vyre_type_bits(type) - 1)) > e->row && vy_llvm_guarded_stride(e, x->a, a_stride) &&
            vy_llvm_guarded_stride(e, x->b, &b_stride) && *a_stride + b_stride == 1;
@@ -235,14 +235,14 @@ static LLVMValueRef holds_in_rows(vy_emitter *e, uint32_t expr, int counts, uint
     LLVMValueRef all = NULL, stride_guard = NULL;
     for (uint32_t k = 0; k < e->row_count; k++)
         all = vy_llvm_both(e, all,
-                           counts ? counting_holds(e, &e->program->exprs.items[expr], a_stride, k, &stride_guard)
+                           counts ? counting_holds(e, vy_expr_at(e->program, expr), a_stride, k, &stride_guard)
                                   : vy_llvm_row_base(e, expr, k));
     return vy_llvm_both(e, all, stride_guard);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     uint64_t stride;
     if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return vy_llvm_expr(e, expr);
@@ -266,7 +266,7 @@ LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
 /* A condition with a speculative stride is not exact where the guard fails. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
 int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     uint64_t stride;
     if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
@@ -287,7 +287,7 @@ int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
 
 static int is_division(const vyre_program *p, const vy_expr *x) {
     return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && x->type == VYRE_TYPE_U32 &&
-           p->exprs.items[x->b].kind != VY_EXPR_LITERAL;
+           vy_expr_at(p, x->b)->kind != VY_EXPR_LITERAL;
 }
 
 /* The stride of an op from the strides of its operands. */
@@ -308,7 +308,7 @@ static int stride_of_op(const vy_expr *x, const uint64_t *strides, uint64_t *str
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     if (!e->row)
         return 0;
     if (vy_stride_of(e->uniform, expr, stride))
@@ -343,7 +343,7 @@ static LLVMValueRef is_within(vy_emitter *e, LLVMValueRef a, LLVMValueRef b) {
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *stride_guard) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     uint64_t stride;
     if (vy_stride_of(e->uniform, expr, &stride))
         return vy_llvm_row_base(e, expr, k);
@@ -386,7 +386,7 @@ static uint32_t part_lanes(const vy_emitter *e) {
 static int is_computed(const vy_emitter *e, uint32_t expr) {
     if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     if (x->kind == VY_EXPR_VARIABLE)
         return e->slots[x->a].is_computed;
     if (x->kind == VY_EXPR_OP)
@@ -396,7 +396,7 @@ static int is_computed(const vy_emitter *e, uint32_t expr) {
 
 void vy_llvm_plan_contiguous_checks(vy_emitter *e) {
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
-        const vy_stmt *s = &e->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(e->program, i);
         if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR)
             e->slots[s->variable].is_computed = (uint8_t)is_computed(e, s->a);
         else if (s->kind == VY_STMT_ASSIGN)
@@ -405,7 +405,7 @@ void vy_llvm_plan_contiguous_checks(vy_emitter *e) {
 }
 
 int vy_llvm_may_be_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
-    return e->program->memories.items[memory].space != VY_SPACE_PRIVATE && is_computed(e, index);
+    return vy_memory_at(e->program, memory)->space != VY_SPACE_PRIVATE && is_computed(e, index);
 }
 
 /* ---- the check ---- */
@@ -458,7 +458,7 @@ static part part_at(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValu
 }
 
 static LLVMValueRef alignment_of(vy_emitter *e, uint32_t memory) {
-    return vy_llvm_number(e, 32, vy_llvm_size((vyre_type)e->program->memories.items[memory].type));
+    return vy_llvm_number(e, 32, vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type));
 }
 
 /* Inserts the lanes of a part into a longer vector. */
@@ -477,7 +477,7 @@ static LLVMValueRef put_part(vy_emitter *e, LLVMValueRef whole, LLVMValueRef val
 }
 
 LLVMValueRef vy_llvm_load_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)vy_memory_at(e->program, memory)->type);
     LLVMTypeRef lanes = LLVMVectorType(type, part_lanes(e));
     LLVMValueRef alignment = alignment_of(e, memory), whole = LLVMGetPoison(vy_llvm_lanes(e, type));
     for (uint32_t first = 0; first < e->width; first += part_lanes(e)) {

@@ -36,7 +36,7 @@ static const vyre_op combining[VYRE_ATOMIC_COUNT] = {
 
 static int is_combining(const vy_emitter *e, const vy_stmt *s) {
     return !s->result_count && s->op >= VYRE_ATOMIC_ADD && s->op <= VYRE_ATOMIC_MAX &&
-           vyre_type_class((vyre_type)e->program->memories.items[s->memory].type) != VYRE_CLASS_FLOAT;
+           vyre_type_class((vyre_type)vy_memory_at(e->program, s->memory)->type) != VYRE_CLASS_FLOAT;
 }
 
 /* Uses of a buffer: none so far, one kind of atomic, or anything else. */
@@ -51,12 +51,12 @@ static void find_uses(const vy_emitter *e, uint8_t *uses) {
     const vyre_program *p = e->program;
     uint32_t first = e->body->first_memory;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *x = &p->exprs.items[i];
+        const vy_expr *x = vy_expr_at(p, i);
         if ((x->kind == VY_EXPR_LOAD || x->kind == VY_EXPR_ALIGN_OFFSET) && x->a - first < p->buffer_count)
             touch(&uses[x->a - first], OTHERWISE);
     }
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->memory - first < p->buffer_count)
             touch(&uses[s->memory - first],
                   s->kind == VY_STMT_ATOMIC && is_combining(e, s) ? (uint8_t)(1 + s->op) : OTHERWISE);
@@ -68,7 +68,7 @@ void vy_llvm_plan_atomics(vy_emitter *e) {
     uint8_t uses[VY_LIMIT_BUFFERS] = {0};
     int any = 0;
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
-        any |= p->stmts.items[i].kind == VY_STMT_ATOMIC;
+        any |= vy_stmt_at(p, i)->kind == VY_STMT_ATOMIC;
     if (!any)
         return;
     e->lanes_offset = vy_llvm_alloc_spill(e, 3 * 8 * (uint64_t)e->width);
@@ -78,7 +78,7 @@ void vy_llvm_plan_atomics(vy_emitter *e) {
             e->sizes.privates[e->sizes.private_count++] =
                 (vy_cpu_private_buffer){.buffer = (uint8_t)i,
                                         .op = (uint8_t)(uses[i] - 1),
-                                        .type = (uint8_t)p->memories.items[e->body->first_memory + i].type};
+                                        .type = (uint8_t)vy_memory_at(p, e->body->first_memory + i)->type};
 }
 
 /* ---- one lane ---- */
@@ -264,14 +264,14 @@ enum { NEAR = 32 };
 
 static unsigned bits_of(const vy_emitter *e, const vy_stmt *s) {
     const vyre_program *p = e->program;
-    const vy_expr *x = &p->exprs.items[s->a];
-    const vy_stmt *first = &p->stmts.items[e->body->first_stmt];
+    const vy_expr *x = vy_expr_at(p, s->a);
+    const vy_stmt *first = vy_stmt_at(p, e->body->first_stmt);
     for (unsigned i = 0; s > first && i < NEAR && x->kind == VY_EXPR_VARIABLE; i++)
         if ((--s)->kind == VY_STMT_LET && s->variable == x->a)
-            x = &p->exprs.items[s->a];
+            x = vy_expr_at(p, s->a);
     if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_CAST)
         return 64;
-    vyre_type from = (vyre_type)p->exprs.items[x->a].type;
+    vyre_type from = (vyre_type)vy_expr_at(p, x->a)->type;
     return vyre_type_class(from) == VYRE_CLASS_UNSIGNED && vyre_type_bits(from) < 32 ? vyre_type_bits(from) : 64;
 }
 
@@ -395,8 +395,8 @@ static uint32_t private_bit(const vy_emitter *e, uint32_t memory) {
 }
 
 void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt];
-    const vy_memory *m = &e->program->memories.items[s->memory];
+    const vy_stmt *s = vy_stmt_at(e->program, stmt);
+    const vy_memory *m = vy_memory_at(e->program, s->memory);
     if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded atomic");
         return;

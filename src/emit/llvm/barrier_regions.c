@@ -43,8 +43,8 @@ static void see_statement(planner *p, const vy_stmt *s) {
     const vyre_program *program = p->e->program;
     uint32_t end = vy_stmt_exprs_end(program, s, p->next_expr);
     for (; p->next_expr < end; p->next_expr++)
-        if (program->exprs.items[p->next_expr].kind == VY_EXPR_VARIABLE)
-            see_variable(p, program->exprs.items[p->next_expr].a);
+        if (vy_expr_at(program, p->next_expr)->kind == VY_EXPR_VARIABLE)
+            see_variable(p, vy_expr_at(program, p->next_expr)->a);
     for (uint32_t i = 0; i < s->result_count; i++)
         see_variable(p, s->variable + i);
     if (s->kind == VY_STMT_ASSIGN)
@@ -82,8 +82,8 @@ static int is_unrollable(const vy_emitter *e) {
     if (e->program->exprs.count > EXPRESSIONS_WRITTEN_OUT)
         return 0;
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
-        if ((vy_stmt_is_loop(e->program->stmts.items[i].kind) && !vy_llvm_is_unrollable_loop(e, i)) ||
-            e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
+        if ((vy_stmt_is_loop(vy_stmt_at(e->program, i)->kind) && !vy_llvm_is_unrollable_loop(e, i)) ||
+            vy_stmt_at(e->program, i)->kind == VY_STMT_ATOMIC)
             return 0;
     return 1;
 }
@@ -113,9 +113,9 @@ void vy_llvm_plan_regions(vy_emitter *e) {
     vy_release(p.region, vy_array_size(variables + 1u, sizeof(uint32_t)));
     for (uint32_t i = 0; i < variables; i++)
         if (e->slots[i].storage == VY_STORAGE_SPILL)
-            keep_variable(e, i, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type), &on_stack);
+            keep_variable(e, i, padded * vy_llvm_size((vyre_type)vy_variable_at(e->program, i)->type), &on_stack);
     for (uint32_t i = 0; i < e->program->memories.count; i++) {
-        const vy_memory *m = &e->program->memories.items[i];
+        const vy_memory *m = vy_memory_at(e->program, i);
         uint64_t bytes = (uint64_t)m->elements * vy_llvm_size((vyre_type)m->type);
         if (m->space == VY_SPACE_PRIVATE)
             e->array_offsets[i] = vy_llvm_alloc_spill(e, bytes * e->width * (e->has_sync ? e->gangs : 1));
@@ -300,7 +300,7 @@ static void write_region(vy_emitter *e, const void *user) {
 
 static int returns(const vy_emitter *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++)
-        if (e->program->stmts.items[i].kind == VY_STMT_RETURN && !e->jumps[i])
+        if (vy_stmt_at(e->program, i)->kind == VY_STMT_RETURN && !e->jumps[i])
             return 1;
     return 0;
 }
@@ -312,7 +312,7 @@ static void run_region(vy_emitter *e, uint32_t first, uint32_t end) {
     vy_llvm_gangs(e, write_region, &s);
     each_assigned(e, &s, forget_before);
     vy_masked_loop *loop = group_loop_around(e);
-    for (uint32_t i = first; i < end; i = e->program->stmts.items[i].end) {
+    for (uint32_t i = first; i < end; i = vy_stmt_at(e->program, i)->end) {
         e->some_gone |= e->keeps_returned && e->jumps[i] & VY_JUMP_RETURN;
         if (loop)
             loop->some_left |= loop->keeps_left && e->jumps[i] & (VY_JUMP_BREAK | VY_JUMP_CONTINUE);
@@ -462,7 +462,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 }
 
 static void group_statement(vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->program, index);
     if (s->kind == VY_STMT_COLLECTIVE)
         vy_llvm_collective(e, index);
     else if (s->kind == VY_STMT_IF)
@@ -531,7 +531,7 @@ static int is_cheap(vyre_op op, vyre_type type) {
 
 /* The number of ops, or more than CHEAP if it is not cheap. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t cost_of(const vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = expr == VY_NONE ? NULL : &e->program->exprs.items[expr];
+    const vy_expr *x = expr == VY_NONE ? NULL : vy_expr_at(e->program, expr);
     uint64_t stride;
     if (!x)
         return 0;
@@ -562,7 +562,7 @@ void vy_llvm_find_rematerializable(vy_emitter *e) {
         e->slots[i].made_of = VY_NONE;
     }
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
-        const vy_stmt *s = &e->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(e->program, i);
         if (s->kind != VY_STMT_LET || e->slots[s->variable].storage == VY_STORAGE_SCALAR)
             continue;
         uint32_t cost = cost_of(e, s->a);
@@ -574,7 +574,7 @@ void vy_llvm_find_rematerializable(vy_emitter *e) {
 /* Marks the `let`s in the operands as rematerialised too. Recursion is bounded by CHEAP and
  * VY_LIMIT_EXPRESSION_DEPTH. */
 static void make_again(vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = expr == VY_NONE ? NULL : &e->program->exprs.items[expr];
+    const vy_expr *x = expr == VY_NONE ? NULL : vy_expr_at(e->program, expr);
     if (x && x->kind == VY_EXPR_VARIABLE)
         (void)vy_llvm_rematerialize(e, x->a);
     if (!x || x->kind != VY_EXPR_OP)

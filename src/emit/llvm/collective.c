@@ -483,8 +483,8 @@ static void broadcast_all(vy_emitter *e, const collective_site *m) {
 /* ---- any collective ---- */
 
 void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt];
-    vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
+    const vy_stmt *s = vy_stmt_at(e->program, stmt);
+    vyre_type type = (vyre_type)vy_expr_at(e->program, s->a)->type;
     uint64_t padded = (uint64_t)e->gangs * e->width;
     collective_site m = {.s = s,
                          .type = type,
@@ -516,8 +516,8 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
 
 /* Lane 0 is the only invocation, so its value is the only operand. */
 void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt];
-    vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
+    const vy_stmt *s = vy_stmt_at(e->program, stmt);
+    vyre_type type = (vyre_type)vy_expr_at(e->program, s->a)->type;
     LLVMValueRef value = vy_llvm_lane(e, vy_llvm_expr(e, s->a), 0);
     LLVMTypeRef element = LLVMTypeOf(value);
     if (s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE) {
@@ -632,7 +632,7 @@ static uint32_t moved_from(const collective_site *m, uint32_t lane, uint32_t giv
 static void move_lanes(vy_emitter *e, const void *user) {
     const collective_site *m = user;
     LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
-    uint32_t given = (uint32_t)e->program->exprs.items[m->s->b].bits, from[VY_LLVM_LANES];
+    uint32_t given = (uint32_t)vy_expr_at(e->program, m->s->b)->bits, from[VY_LLVM_LANES];
     for (uint32_t i = 0; i < e->width; i++) {
         uint32_t lane = moved_from(m, i % m->width, given);
         from[i] = lane < m->width ? i - i % m->width + lane : e->width + i;
@@ -658,7 +658,7 @@ static int collective_in_register(vy_emitter *e, const collective_site *m) {
         }
         vy_llvm_gangs(e, scan_lanes, &p);
     } else if (m->s->b != VY_NONE && lies_within && e->group_size % m->width == 0 &&
-               e->program->exprs.items[m->s->b].kind == VY_EXPR_LITERAL) {
+               vy_expr_at(e->program, m->s->b)->kind == VY_EXPR_LITERAL) {
         vy_llvm_gangs(e, move_lanes, m);
     } else {
         return 0;

@@ -75,7 +75,7 @@ static void take_away(vy_emitter *e, uint8_t jumps) {
 static uint32_t size_of(const vy_emitter *e, uint32_t first, uint32_t end) {
     uint32_t size = 0;
     for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &e->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(e->program, i);
         const uint32_t operands[3] = {s->a, s->b, s->c};
         size += 4;
         for (int k = 0; k < 3; k++)
@@ -113,8 +113,8 @@ static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValu
  * lane has no effect. This also avoids an endless loop of LLVM 19 on some code that selects between masks by one
  * condition. */
 static int is_noted(const vy_emitter *e, uint32_t first, uint32_t last) {
-    uint8_t kind = e->program->stmts.items[first].kind;
-    return e->program->stmts.items[first].end == last && e->jumps[first] && vy_stmt_is_jump(kind);
+    uint8_t kind = vy_stmt_at(e->program, first)->kind;
+    return vy_stmt_at(e->program, first)->end == last && e->jumps[first] && vy_stmt_is_jump(kind);
 }
 
 /* Executes a branch for the lanes of a mask; skips it if the mask is empty. */
@@ -183,7 +183,7 @@ static LLVMValueRef zero_like(LLVMValueRef value) {
 }
 
 static int is_signed(const vy_emitter *e, const vy_stmt *s) {
-    return vyre_type_class((vyre_type)e->program->variables.items[s->variable].type) == VYRE_CLASS_SIGNED;
+    return vyre_type_class((vyre_type)vy_variable_at(e->program, s->variable)->type) == VYRE_CLASS_SIGNED;
 }
 
 LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to,
@@ -237,7 +237,7 @@ static void begin_rows(vy_emitter *e, const vy_stmt *s) {
 
 static void step_rows(vy_emitter *e, const vy_stmt *s) {
     const vy_value_slot *slot = &e->slots[s->variable];
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type);
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)vy_variable_at(e->program, s->variable)->type);
     for (uint32_t k = 0; k < e->row_count && slot->rows[k]; k++) {
         LLVMValueRef step = s->c == VY_NONE ? LLVMConstInt(type, 1, 0) : vy_llvm_row_base(e, s->c, k);
         LLVMValueRef now = LLVMBuildLoad2(e->builder, type, slot->rows[k], "");
@@ -252,7 +252,7 @@ static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
     b->to = shaped(e, vy_llvm_expr(e, s->b), lanes);
     b->step = s->c != VY_NONE
                   ? vy_llvm_expr(e, s->c)
-                  : LLVMConstInt(vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type), 1, 0);
+                  : LLVMConstInt(vy_llvm_type(e, (vyre_type)vy_variable_at(e->program, s->variable)->type), 1, 0);
     b->step = shaped(e, b->step, lanes);
     vy_llvm_declare(e, s->variable, from);
     e->slots[s->variable].is_whole = (uint8_t)(vy_llvm_is_whole(e, s->a) && vy_llvm_is_whole(e, s->c));
@@ -360,7 +360,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
     if (vy_llvm_is_divergent(e, s->a) || vy_llvm_is_divergent(e, s->b) || vy_llvm_is_divergent(e, s->c))
         return 1;
-    for (uint32_t i = index + 1; i < s->end; i = e->program->stmts.items[i].end)
+    for (uint32_t i = index + 1; i < s->end; i = vy_stmt_at(e->program, i)->end)
         if (e->jumps[i])
             return 1;
     return 0;
@@ -397,7 +397,7 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
 /* The first active lane is the smallest invocation of the gang. Gangs and groups execute in ascending order, but the
  * ranges of a worker need not be ascending. */
 static void report(vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->program, index);
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef code = vy_llvm_expr_lanes(e, s->a);
     LLVMValueRef lane = vy_llvm_first(e, e->mask);
@@ -423,7 +423,7 @@ static void report(vy_emitter *e, uint32_t index) {
 
 /* Without `default`, so that a new kind does not compile until it has a case. */
 static void statement(vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->program, index);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
@@ -490,7 +490,7 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
     LLVMValueRef before = e->mask;
     LLVMMetadataRef line = e->line;
-    for (uint32_t i = first; i < end && e->status == VYRE_OK; i = e->program->stmts.items[i].end) {
+    for (uint32_t i = first; i < end && e->status == VYRE_OK; i = vy_stmt_at(e->program, i)->end) {
         vy_llvm_line(e, i);
         statement(e, i);
         if (e->status != VYRE_OK ||
@@ -499,7 +499,7 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         if (!e->jumps[i])
             continue;
         take_away(e, e->jumps[i]);
-        if (e->program->stmts.items[i].end >= end)
+        if (vy_stmt_at(e->program, i)->end >= end)
             break;
         LLVMBasicBlockRef rest = vy_llvm_block(e, "rest");
         done = done ? done : vy_llvm_block(e, "done");
@@ -534,7 +534,7 @@ enum {
 
 /* Control around barriers is uniform, whether provably or not: a program in which it diverges is not legal. */
 static int statement_parts(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->program, index);
     if (vy_llvm_is_polled(e, index) || !(s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) ||
         (e->has_sync && e->has_sync_inside[index]))
         return 0;
@@ -634,7 +634,7 @@ static int all_jump_out(const vy_emitter *e, uint32_t index) {
 
 /* Whether a statement is a uniform jump, or a uniform `if` that contains one: `if done { return }`. */
 static int is_group_control(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
+    const vy_stmt *s = vy_stmt_at(e->program, index);
     if (!is_taken_by_all(e, index))
         return 0;
     if (vy_stmt_is_jump(s->kind))

@@ -17,7 +17,7 @@ static LLVMValueRef field(vy_emitter *e, LLVMTypeRef type, LLVMValueRef base, ui
 static void read_params(vy_emitter *e) {
     LLVMValueRef words = field(e, vy_llvm_pointer(e), e->frame, offsetof(vy_cpu_frame, params));
     for (uint32_t i = 0; i < e->program->param_count; i++) {
-        vyre_type type = (vyre_type)e->program->variables.items[e->body->first_variable + i].type;
+        vyre_type type = (vyre_type)vy_variable_at(e->program, e->body->first_variable + i)->type;
         LLVMValueRef bits = field(e, vy_llvm_int(e, 64), words, 8 * (uint64_t)i);
         unsigned width = type == VYRE_TYPE_BOOL ? 1 : vyre_type_bits(type);
         if (width < 64)
@@ -41,9 +41,9 @@ static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
 static int may_stream(const vyre_program *program) {
     int writes_only = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++)
-        writes_only |= program->memories.items[i].access == VYRE_ACCESS_WRITE;
+        writes_only |= vy_memory_at(program, i)->access == VYRE_ACCESS_WRITE;
     for (uint32_t i = 0; i < program->stmts.count; i++) {
-        const vy_stmt *s = &program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(program, i);
         writes_only &= s->kind != VY_STMT_ATOMIC || s->op != VYRE_ATOMIC_STORE || s->order != VYRE_ORDER_RELEASE;
     }
     return writes_only;
@@ -69,7 +69,7 @@ static void read_frame(vy_emitter *e) {
 static int axes_of(const vyre_program *program) {
     int axes = 0;
     for (uint32_t i = 0; i < program->exprs.count; i++) {
-        const vy_expr *x = &program->exprs.items[i];
+        const vy_expr *x = vy_expr_at(program, i);
         if (x->kind == VY_EXPR_BUILTIN && (x->op == VYRE_BUILTIN_GLOBAL_ID || x->op == VYRE_BUILTIN_GROUP_ID) &&
             x->axis >= axes)
             axes = x->axis + 1;
@@ -205,7 +205,7 @@ static LLVMTypeRef start_work(vy_emitter *e, const char *name) {
         mark(e, e->function, 1 + i, "noalias");
     for (uint32_t i = 0; i < buffers; i++) {
         mark(e, e->function, 1 + FIXED + i, "noalias");
-        vyre_access access = (vyre_access)e->program->memories.items[e->body->first_memory + i].access;
+        vyre_access access = (vyre_access)vy_memory_at(e->program, e->body->first_memory + i)->access;
         if (access == VYRE_ACCESS_READ || access == VYRE_ACCESS_UNIFORM)
             mark(e, e->function, 1 + FIXED + i, "readonly");
     }
@@ -277,13 +277,13 @@ static int has_parts(const vy_emitter *e) {
     const vyre_program *p = e->program;
     int is_short = p->exprs.count <= SHORT_EXPRS;
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
-        is_short &= !vy_stmt_is_loop(p->stmts.items[i].kind);
+        is_short &= !vy_stmt_is_loop(vy_stmt_at(p, i)->kind);
     return !e->has_sync && !e->workgroup_bytes && !is_short;
 }
 
 static int makes_halves(const vyre_program *p) {
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *x = &p->exprs.items[i];
+        const vy_expr *x = vy_expr_at(p, i);
         if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_CAST && x->type == VYRE_TYPE_F16)
             return 1;
     }

@@ -158,7 +158,7 @@ static int know_op(vy_emitter *e, const vy_expr *x, vy_lane_affine *out, unsigne
 
 /* Recursion is bounded by DEPTH. */
 static int know(vy_emitter *e, uint32_t expr, vy_lane_affine *out, unsigned depth) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     memset(out, 0, sizeof *out);
     if (x->type != VYRE_TYPE_U32 || !depth)
         return 0;
@@ -208,7 +208,7 @@ void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s) {
     vy_lane_affine k;
     slot->known = NULL;
     if (s->kind == VY_STMT_LET && slot->storage == VY_STORAGE_LANES &&
-        e->program->exprs.items[s->a].type == VYRE_TYPE_U32 && lane_affine_of(e, s->a, &k))
+        vy_expr_at(e->program, s->a)->type == VYRE_TYPE_U32 && lane_affine_of(e, s->a, &k))
         remember(e, s->variable, &k);
 }
 
@@ -328,7 +328,7 @@ static uint32_t count_pieces(const vy_emitter *e, const vy_lane_affine *k, const
 
 int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k) {
     uint8_t is_set[VY_LLVM_LANES];
-    if (vy_llvm_size((vyre_type)e->program->memories.items[memory].type) < 4 || !lane_affine_of(e, index, k))
+    if (vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type) < 4 || !lane_affine_of(e, index, k))
         return 0;
     if (!know_mask(e, mask, is_set))
         memset(is_set, 1, sizeof is_set);
@@ -341,7 +341,7 @@ static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_
                                   int is_known) {
     uint32_t ahead = is_known ? 0 : PART;
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
-    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
     LLVMValueRef first = sum(e, k->base, k->offset[p.first] + ahead);
     if (k->factor)
         first = LLVMBuildAdd(B, first, LLVMBuildMul(B, k->factor, vy_llvm_number(e, 32, k->times[p.first]), ""), "");
@@ -381,7 +381,7 @@ static LLVMValueRef join_parts(vy_emitter *e, LLVMValueRef *parts) {
 }
 
 LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, LLVMValueRef mask) {
-    vyre_type type = (vyre_type)e->program->memories.items[memory].type;
+    vyre_type type = (vyre_type)vy_memory_at(e->program, memory)->type;
     LLVMTypeRef lanes = LLVMVectorType(vy_llvm_type(e, type), part_lanes(e));
     LLVMTypeRef types[2] = {lanes, vy_llvm_pointer(e)};
     LLVMValueRef parts[VY_LLVM_LANES / 4], alignment = vy_llvm_number(e, 32, vy_llvm_size(type));
@@ -414,9 +414,9 @@ static int is_plain(const vy_emitter *e, uint32_t loop) {
 }
 
 int vy_llvm_is_unrollable_loop(const vy_emitter *e, uint32_t loop) {
-    const vy_stmt *s = &e->program->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(e->program, loop);
     const vy_expr *exprs = e->program->exprs.items;
-    if (s->kind != VY_STMT_FOR || s->c == VY_NONE || e->program->variables.items[s->variable].type != VYRE_TYPE_U32)
+    if (s->kind != VY_STMT_FOR || s->c == VY_NONE || vy_variable_at(e->program, s->variable)->type != VYRE_TYPE_U32)
         return 0;
     const vy_expr *from = &exprs[s->a], *to = &exprs[s->b], *step = &exprs[s->c];
     return from->kind == VY_EXPR_BUILTIN &&
@@ -427,7 +427,7 @@ int vy_llvm_is_unrollable_loop(const vy_emitter *e, uint32_t loop) {
 
 /* Emits one iteration: the variable, and the mask of the lanes that execute it. */
 static void write_trip(vy_emitter *e, uint32_t loop, const vy_lane_affine *now, const uint8_t *makes) {
-    const vy_stmt *s = &e->program->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(e->program, loop);
     vy_value_slot *slot = &e->slots[s->variable];
     LLVMValueRef lanes[VY_LLVM_LANES], mask[VY_LLVM_LANES], before = e->mask;
     uint32_t depth = e->depth, count = 0;
@@ -462,13 +462,13 @@ static void forget_trips(vy_value_slot *slot) {
 
 /* A lane makes another iteration if the remaining distance exceeds the step, as in any `for`. */
 int vy_llvm_unroll_loop(vy_emitter *e, uint32_t loop) {
-    const vy_stmt *s = &e->program->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(e->program, loop);
     vy_lane_affine now;
     uint8_t makes[VY_LLVM_LANES];
     if (e->mask || !vy_llvm_is_unrollable_loop(e, loop) || e->slots[s->variable].storage != VY_STORAGE_LANES ||
         !lane_affine_of(e, s->a, &now) || !is_number(&now))
         return 0;
-    uint32_t to = (uint32_t)e->program->exprs.items[s->b].bits, step = (uint32_t)e->program->exprs.items[s->c].bits;
+    uint32_t to = (uint32_t)vy_expr_at(e->program, s->b)->bits, step = (uint32_t)vy_expr_at(e->program, s->c)->bits;
     uint32_t count = 0;
     for (uint32_t i = 0; i < e->width; i++)
         count += makes[i] = now.offset[i] < to;

@@ -24,7 +24,7 @@ static shape shape_of(const vy_emitter *e, uint32_t index) {
 }
 
 static int is_private(const vy_emitter *e, uint32_t memory) {
-    return e->program->memories.items[memory].space == VY_SPACE_PRIVATE;
+    return vy_memory_at(e->program, memory)->space == VY_SPACE_PRIVATE;
 }
 
 /* A constant array is a private global, so that LLVM can fold loads from it; equal contents share one global.
@@ -48,7 +48,7 @@ static LLVMValueRef constant_global(vy_emitter *e, const vy_memory *m) {
 }
 
 LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
-    const vy_memory *m = &e->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(e->program, memory);
     if (m->space == VY_SPACE_CONSTANT)
         return constant_global(e, m);
     if (m->space == VY_SPACE_BUFFER)
@@ -89,7 +89,7 @@ static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRe
 
 /* In a private array the lanes of an element are adjacent. */
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
-    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
     int is_own = is_private(e, memory);
     if (!vy_llvm_is_lanes(index)) { /* a GEP of elements, since addressing modes scale the index */
         index = scaled(e, wide(e, index), is_own ? e->width : 1);
@@ -100,13 +100,13 @@ LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index)
         index = LLVMBuildAdd(e->builder, row, vy_llvm_iota(e, 32), "");
     }
     return lane_addresses(e, vy_llvm_base(e, memory), index, size,
-                          e->program->memories.items[memory].space == VY_SPACE_BUFFER);
+                          vy_memory_at(e->program, memory)->space == VY_SPACE_BUFFER);
 }
 
 /* The address of the element of a row's first lane. That lane may be inactive with an index below zero, so an index
  * close to 2^32 counts as negative; no buffer is that long. */
 static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef first, int is_masked) {
-    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
     if (is_masked) {
         first = wide(e, LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->row), ""));
         first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->row), "");
@@ -118,7 +118,7 @@ static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef fir
 
 /* Of an element, in bytes. */
 static unsigned llvm_alignment(const vy_emitter *e, uint32_t memory) {
-    return (unsigned)vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    return (unsigned)vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
 }
 
 /* The indices of the first lanes of all rows, and their addresses. With a mask, the first lane may be inactive. */
@@ -201,7 +201,7 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
  * without a mask they are folded into the addressing mode. */
 static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
                                     LLVMValueRef all) {
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)vy_memory_at(e->program, memory)->type);
     unsigned alignment = llvm_alignment(e, memory);
     LLVMValueRef at[VY_LLVM_ROWS];
     branches b = {0};
@@ -231,7 +231,7 @@ static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMVa
 /* A vector from an array of the workgroup, at an index that is a multiple of the width; zeros if it is out of
  * bounds. NULL: partly out of bounds. */
 static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first) {
-    const vy_memory *m = &e->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(e->program, memory);
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)m->type));
     if (first < 0 || first >= m->elements)
         return LLVMConstNull(lanes);
@@ -245,7 +245,7 @@ static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first)
 /* Lanes from such an array at a constant index, shuffled from the vectors that gangs stored, so that LLVM can
  * forward the stores. NULL: not possible. */
 static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
-    if (e->program->memories.items[memory].space != VY_SPACE_WORKGROUP || e->row != e->width)
+    if (vy_memory_at(e->program, memory)->space != VY_SPACE_WORKGROUP || e->row != e->width)
         return NULL;
     LLVMValueRef start = vy_llvm_row_base(e, index, 0), places[VY_LLVM_LANES];
     if (!LLVMIsAConstantInt(start))
@@ -297,7 +297,7 @@ static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memo
 /* One element of a private array, which has a copy per lane. If the element is uniform, the copy of any active lane
  * is used. */
 static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     if (condition) /* an arbitrary element, which is not used */
         index = LLVMBuildSelect(e->builder, condition, index, vy_llvm_number(e, 32, 0), "");
@@ -318,7 +318,7 @@ static int is_one_load(const vy_emitter *e, const vy_expr *x) {
 
 /* A row without active lanes does not load. */
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     if (is_private(e, x->a))
         return vy_llvm_row_of_lanes(e, expr, vy_llvm_load(e, expr), k);
@@ -401,7 +401,7 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
 
 /* Whether all lanes of the rows are in bounds of a workgroup or constant array: then inactive lanes may load too. */
 static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *first) {
-    const vy_memory *m = &e->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(e->program, memory);
     int inside = m->space == VY_SPACE_WORKGROUP || m->space == VY_SPACE_CONSTANT;
     for (uint32_t k = 0; inside && k < e->row_count; k++)
         inside = LLVMIsAConstantInt(first[k]) && LLVMConstIntGetZExtValue(first[k]) + e->row <= m->elements;
@@ -432,7 +432,7 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
 }
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     if (x->op != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded load");
@@ -454,7 +454,7 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
 /* A masked load yields zero in inactive lanes, so a select between a load and zero only adds its condition to the
  * mask. */
 LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
-    const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
+    const vy_expr *x = vy_expr_at(e->program, select->b), *other = vy_expr_at(e->program, select->c);
     if (x->kind != VY_EXPR_LOAD || x->op != VY_BOUNDS_UNCHECKED || other->kind != VY_EXPR_LITERAL || other->bits ||
         vy_expr_uniformity(e->uniform, select->a) != VY_UNIFORMITY_DIVERGENT || is_one_load(e, x) ||
         shape_of(e, x->b) == SCALAR || is_private(e, x->a))
@@ -511,7 +511,7 @@ static int goes_on(const vy_emitter *e) {
 /* The alignment that a row needs for non-temporal stores of its size: its size, up to a cache line. 0: regular
  * stores. */
 static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
-    const vy_memory *m = &e->program->memories.items[memory];
+    const vy_memory *m = vy_memory_at(e->program, memory);
     uint64_t bytes = vy_llvm_size((vyre_type)m->type) * e->row;
     if (!e->cached || m->space != VY_SPACE_BUFFER || m->access != VYRE_ACCESS_WRITE ||
         bytes < (goes_on(e) ? STREAM_LEAST : LINE))
@@ -621,7 +621,7 @@ static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMVa
 }
 
 void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt];
+    const vy_stmt *s = vy_stmt_at(e->program, stmt);
     unsigned alignment = llvm_alignment(e, s->memory);
     if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded store");

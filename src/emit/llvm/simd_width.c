@@ -30,7 +30,7 @@ typedef struct life {
 /* Whether the variable is held in lanes: divergent, and without a stride. */
 static int has_lanes(const vyre_program *p, const vy_uniform *uniform, uint32_t variable) {
     uint64_t stride;
-    return p->variables.items[variable].type != VYRE_TYPE_BOOL &&
+    return vy_variable_at(p, variable)->type != VYRE_TYPE_BOOL &&
            vy_variable_uniformity(uniform, variable) == VY_UNIFORMITY_DIVERGENT &&
            !vy_variable_stride(uniform, variable, &stride);
 }
@@ -41,8 +41,8 @@ static void live_at(const vyre_program *p, life *lives, uint32_t variable, uint3
         l->first = stmt;
     uint32_t last = stmt;
     for (uint32_t i = l->first; i < stmt; i++) /* loops entered since the declaration */
-        if (vy_stmt_is_loop(p->stmts.items[i].kind) && p->stmts.items[i].end > stmt && i > l->first)
-            last = last > p->stmts.items[i].end ? last : p->stmts.items[i].end;
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind) && vy_stmt_at(p, i)->end > stmt && i > l->first)
+            last = last > vy_stmt_at(p, i)->end ? last : vy_stmt_at(p, i)->end;
     l->last = l->last > last ? l->last : last;
 }
 
@@ -67,9 +67,9 @@ static uint32_t find_lives(const vyre_program *p, life *lives, uint32_t *chains)
     for (uint32_t i = 0; i < p->variables.count; i++)
         lives[i] = (life){VY_NONE, 0, 0};
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++) {
-            const vy_expr *x = &p->exprs.items[expr];
+            const vy_expr *x = vy_expr_at(p, expr);
             if (x->kind == VY_EXPR_VARIABLE)
                 live_at(p, lives, x->a, i);
             chains[expr] = chain_of(lives, chains, x);
@@ -101,7 +101,7 @@ static uint32_t pressure(const vyre_program *p, const vy_uniform *uniform, const
         uint32_t now = 0;
         for (uint32_t v = 0; v < p->variables.count; v++)
             if (lives[v].first <= i && i < lives[v].last && has_lanes(p, uniform, v)) {
-                uint32_t bytes = (uint32_t)vy_llvm_size((vyre_type)p->variables.items[v].type);
+                uint32_t bytes = (uint32_t)vy_llvm_size((vyre_type)vy_variable_at(p, v)->type);
                 now += registers_of(bytes, width, register_lanes);
                 bytes_most = bytes > bytes_most ? bytes : bytes_most;
             }
@@ -121,7 +121,7 @@ static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes
 static int loops(const vyre_program *p) {
     const vy_function *body = vy_program_entry(p);
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
-        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind))
             return 1;
     return 0;
 }
@@ -129,14 +129,14 @@ static int loops(const vyre_program *p) {
 static int has_sync_inside(const vyre_program *p) {
     const vy_function *body = vy_program_entry(p);
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
-        if (p->stmts.items[i].kind == VY_STMT_BARRIER || p->stmts.items[i].kind == VY_STMT_COLLECTIVE)
+        if (vy_stmt_at(p, i)->kind == VY_STMT_BARRIER || vy_stmt_at(p, i)->kind == VY_STMT_COLLECTIVE)
             return 1;
     return 0;
 }
 
 static int has_arrays(const vyre_program *p) {
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.items[i].space == VY_SPACE_WORKGROUP)
+        if (vy_memory_at(p, i)->space == VY_SPACE_WORKGROUP)
             return 1;
     return 0;
 }
@@ -147,7 +147,7 @@ static uint32_t most_of(const vyre_program *p, uint32_t chain) {
     if (loops(p) || has_sync_inside(p) || chain >= CHAIN)
         return MOST;
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
+        if (vy_llvm_size((vyre_type)vy_memory_at(p, i)->type) < 4)
             return MOST;
     return MOST_ONCE;
 }

@@ -13,10 +13,10 @@ int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr) {
 }
 
 int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt], *before = s - 1;
+    const vy_stmt *s = vy_stmt_at(e->program, stmt), *before = s - 1;
     if (s->kind != VY_STMT_IF || stmt == e->body->first_stmt || before->kind != VY_STMT_POLL)
         return 0;
-    const vy_expr *x = &e->program->exprs.items[s->a];
+    const vy_expr *x = vy_expr_at(e->program, s->a);
     return x->kind == VY_EXPR_VARIABLE && x->a == before->variable;
 }
 
@@ -24,7 +24,7 @@ int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt) {
 int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
     if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     if (x->kind == VY_EXPR_VARIABLE)
         return e->slots[x->a].is_whole || e->slots[x->a].storage == VY_STORAGE_REMAT;
     if (x->kind == VY_EXPR_LOAD)
@@ -36,7 +36,7 @@ int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
 /* ---- variables ---- */
 
 static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
-    return (vyre_type)e->program->variables.items[variable].type;
+    return (vyre_type)vy_variable_at(e->program, variable)->type;
 }
 
 /* The spill slot: one vector per gang. For a slot on the stack LLVM can prove that it is dead afterwards, and
@@ -116,7 +116,7 @@ static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
     vy_value_slot *slot = &e->slots[variable];
     if (!slot->place)
         slot->place = vy_llvm_alloca(e, place_type(e, variable),
-                                     vy_symbol_name(e->program, e->program->variables.items[variable].name));
+                                     vy_symbol_name(e->program, vy_variable_at(e->program, variable)->name));
     if (slot->storage == VY_STORAGE_SPILL && !slot->is_here)
         bring(e, variable);
     return slot->place;
@@ -155,7 +155,7 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
 
 /* Masks are compared per lane, not assembled from rows: processors have no instruction for that. */
 static int is_by_rows(const vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     return e->by_rows && (x->kind == VY_EXPR_OP || x->kind == VY_EXPR_BUILTIN) && x->type != VYRE_TYPE_BOOL &&
            vy_llvm_has_rows(e, expr) && vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT;
 }
@@ -222,7 +222,7 @@ static LLVMValueRef builtin(vy_emitter *e, const vy_expr *x) {
 }
 
 static LLVMValueRef length(vy_emitter *e, const vy_expr *x) {
-    const vy_memory *m = &e->program->memories.items[x->a];
+    const vy_memory *m = vy_memory_at(e->program, x->a);
     uint32_t buffer = x->a - e->body->first_memory;
     if (m->space != VY_SPACE_BUFFER)
         return vy_llvm_number(e, 32, x->kind == VY_EXPR_LEN ? m->elements : 0);
@@ -286,7 +286,7 @@ static LLVMValueRef lanes_by_rows(vy_emitter *e, uint32_t expr) {
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     if (is_by_rows(e, expr))
         return lanes_by_rows(e, expr);
     switch ((vy_expr_kind)x->kind) {

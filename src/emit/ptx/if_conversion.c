@@ -27,7 +27,7 @@ static int is_enough(const length *l) {
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH and by the limit of the length. */
 static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
-    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    const vy_expr *x = expr == VY_NONE ? NULL : vy_expr_at(p, expr);
     if (!x || is_enough(l))
         return;
     if (x->kind == VY_EXPR_LOAD) {
@@ -45,8 +45,8 @@ static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */
 static void add_statements(const vyre_program *p, uint32_t first, uint32_t end, length *l) {
-    for (uint32_t i = first; i < end && !is_enough(l); i = p->stmts.items[i].end) {
-        const vy_stmt *s = &p->stmts.items[i];
+    for (uint32_t i = first; i < end && !is_enough(l); i = vy_stmt_at(p, i)->end) {
+        const vy_stmt *s = vy_stmt_at(p, i);
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_LET:
         case VY_STMT_VAR:
@@ -108,7 +108,7 @@ static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uin
 /* Whether an integer is zero if the guard is false: a guarded load is, and so are many ops on it. Recursion is bounded
  * by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_zero_outside(const vyre_program *p, uint32_t expr) {
-    const vy_expr *x = &p->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(p, expr);
     if (!(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
         return 0;
     if (x->kind == VY_EXPR_LOAD)
@@ -135,12 +135,12 @@ static int is_zero_outside(const vyre_program *p, uint32_t expr) {
 /* `v = v | data[i]` and the like: if the guard is false, the value is v. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
     const vyre_program *p = e->program;
-    const vy_expr *x = &p->exprs.items[s->a];
+    const vy_expr *x = vy_expr_at(p, s->a);
     int is_sum = x->op == VYRE_OP_OR || x->op == VYRE_OP_XOR || x->op == VYRE_OP_ADD;
     if (x->kind != VY_EXPR_OP || (!is_sum && x->op != VYRE_OP_SUB) ||
         !(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
         return 0;
-    const vy_expr *a = &p->exprs.items[x->a], *b = &p->exprs.items[x->b];
+    const vy_expr *a = vy_expr_at(p, x->a), *b = vy_expr_at(p, x->b);
     if (a->kind == VY_EXPR_VARIABLE && a->a == s->variable)
         return is_zero_outside(p, x->b);
     return is_sum && b->kind == VY_EXPR_VARIABLE && b->a == s->variable && is_zero_outside(p, x->a);
@@ -157,10 +157,10 @@ static int is_equality(const vy_expr *x) {
 /* Whether the `else` branch is an `if` whose condition implies that the first is false: `a < b`, else `a == b`. The
  * first then need not be tested. */
 static int excludes(const vyre_program *p, const vy_stmt *s) {
-    const vy_stmt *inner = &p->stmts.items[s->middle];
+    const vy_stmt *inner = vy_stmt_at(p, s->middle);
     if (inner->kind != VY_STMT_IF || inner->end != s->end || inner->middle != inner->end)
         return 0;
-    const vy_expr *first = &p->exprs.items[s->a], *second = &p->exprs.items[inner->a];
+    const vy_expr *first = vy_expr_at(p, s->a), *second = vy_expr_at(p, inner->a);
     if (!(is_order(first) && is_equality(second)) && !(is_equality(first) && is_order(second)))
         return 0;
     int is_about_the_same = (vy_expr_equal(p, first->a, second->a) && vy_expr_equal(p, first->b, second->b)) ||
@@ -194,11 +194,11 @@ int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 /* The number of values of a local id, also through a `let`; 0 for any other expression. */
 static uint64_t local_values(vy_ptx *e, uint32_t expr) {
     const vyre_program *p = e->program;
-    const vy_expr *x = &p->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(p, expr);
     const uint32_t *size = p->workgroup;
     uint32_t declared = x->kind == VY_EXPR_VARIABLE ? vy_ptx_next_def(e, x->a, 0) : VY_NONE;
-    if (declared != VY_NONE && p->stmts.items[declared].kind == VY_STMT_LET)
-        x = &p->exprs.items[p->stmts.items[declared].a];
+    if (declared != VY_NONE && vy_stmt_at(p, declared)->kind == VY_STMT_LET)
+        x = vy_expr_at(p, vy_stmt_at(p, declared)->a);
     if (x->kind != VY_EXPR_BUILTIN)
         return 0;
     return x->op == VYRE_BUILTIN_LOCAL_INDEX ? (uint64_t)size[0] * size[1] * size[2]
@@ -208,7 +208,7 @@ static uint64_t local_values(vy_ptx *e, uint32_t expr) {
 
 /* A literal far below the wrap-around, else 0. */
 static uint64_t small_literal(const vyre_program *p, uint32_t expr) {
-    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    const vy_expr *x = expr == VY_NONE ? NULL : vy_expr_at(p, expr);
     return x && x->kind == VY_EXPR_LITERAL && x->type == VYRE_TYPE_U32 && x->bits < UINT64_C(1) << 30 ? x->bits : 0;
 }
 

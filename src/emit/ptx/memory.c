@@ -75,7 +75,7 @@ vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_valu
  * operand, 4 to 7 bytes of the second; adding 8 replicates the sign of that byte eight times. */
 
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
-    return &e->program->memories.items[memory];
+    return vy_memory_at(e->program, memory);
 }
 
 static uint32_t size_of(vyre_type type) {
@@ -198,7 +198,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_valu
 }
 
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     vyre_type type = (vyre_type)x->type;
     if (x->op != VY_BOUNDS_UNCHECKED) {
         vy_ptx_refuse(e, "a guarded load");
@@ -213,7 +213,7 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
 }
 
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(e->program, expr);
     return load_from(e, x, place_of(e, x->a, x->b), condition);
 }
 
@@ -469,7 +469,7 @@ static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 static int is_dead_copy(vy_ptx *e, uint32_t variable) {
     if (!vy_ptx_need_uses(e, VY_DEF_USE_READS))
         return 0;
-    const vy_stmt *s = &e->program->stmts.items[e->uses.last_read[variable]];
+    const vy_stmt *s = vy_stmt_at(e->program, e->uses.last_read[variable]);
     return !e->uses.reads[variable] || (e->uses.reads[variable] == 1 && s->kind == VY_STMT_ASSIGN &&
                                         e->exprs[s->a].kind == VY_EXPR_VARIABLE && !e->uses.reads[s->variable]);
 }
@@ -540,7 +540,7 @@ static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 }
 
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s) {
-    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
+    vyre_type type = (vyre_type)vy_memory_at(e->program, s->memory)->type;
     int is_float = vyre_type_class(type) == VYRE_CLASS_FLOAT;
     if (s->bounds_check != VY_BOUNDS_UNCHECKED)
         vy_ptx_refuse(e, "a guarded atomic");

@@ -35,11 +35,11 @@ void vy_ptx_refuse(vy_ptx *e, const char *what) {
 /* ---- declarations ---- */
 
 static const vy_memory *memory_at(const vy_ptx *e, uint32_t index) {
-    return &e->program->memories.items[e->body->first_memory + index];
+    return vy_memory_at(e->program, e->body->first_memory + index);
 }
 
 static const vy_variable *param_at(const vy_ptx *e, uint32_t index) {
-    return &e->program->variables.items[e->body->first_variable + index];
+    return vy_variable_at(e->program, e->body->first_variable + index);
 }
 
 /* Computes the offset of each array in its space. */
@@ -70,14 +70,14 @@ static vyre_status find_divergent(const vy_ptx *e, uint8_t *is_divergent) {
     if (status != VYRE_OK)
         return status;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *x = &p->exprs.items[i];
+        const vy_expr *x = vy_expr_at(p, i);
         if (x->kind == VY_EXPR_LOAD && vy_expr_uniformity(uniform, x->b) == VY_UNIFORMITY_DIVERGENT)
-            is_divergent[p->memories.items[x->a].table] |= p->memories.items[x->a].space == VY_SPACE_CONSTANT;
+            is_divergent[vy_memory_at(p, x->a)->table] |= vy_memory_at(p, x->a)->space == VY_SPACE_CONSTANT;
     }
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(p, i);
         if (s->kind == VY_STMT_LOAD_WIDE && vy_expr_uniformity(uniform, s->a) == VY_UNIFORMITY_DIVERGENT)
-            is_divergent[p->memories.items[s->memory].table] |= p->memories.items[s->memory].space == VY_SPACE_CONSTANT;
+            is_divergent[vy_memory_at(p, s->memory)->table] |= vy_memory_at(p, s->memory)->space == VY_SPACE_CONSTANT;
     }
     vy_uniform_free(uniform);
     return VYRE_OK;
@@ -298,7 +298,7 @@ static void scan_program(vy_ptx *e) {
     static const uint8_t looked_at[VY_STMT_KIND_COUNT] = {
         [VY_STMT_RECORD_TRAP] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
-        const vy_stmt *s = &e->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(e->program, i);
         if (!looked_at[s->kind])
             continue;
         e->has_reports |= s->kind == VY_STMT_RECORD_TRAP;
@@ -327,7 +327,7 @@ static vy_ptx_value misalignments(vy_ptx *e) {
     if (!e->asks)
         e->status = VYRE_NO_MEMORY;
     for (uint32_t i = first; i < end && e->asks; i++) {
-        int may_ask = e->program->stmts.items[i].kind == VY_STMT_IF;
+        int may_ask = vy_stmt_at(e->program, i)->kind == VY_STMT_IF;
         uint32_t buffer = may_ask ? vy_ptx_alignment_test_buffer(e, i) : VY_NONE;
         e->asks[i - first] = buffer != VY_NONE;
         if (buffer == VY_NONE || e->misalignment[buffer].is_cached)

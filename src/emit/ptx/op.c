@@ -586,7 +586,7 @@ void vy_ptx_note_subword(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
 
 /* A variable that is never assigned is its value, in whatever register; any other has a separate register. */
 void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
-    const vy_variable *v = &e->program->variables.items[index];
+    const vy_variable *v = vy_variable_at(e->program, index);
     if (!v->is_mutable) {
         e->variables[index] = value;
         return;
@@ -601,7 +601,7 @@ void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
 /* ---- expressions ---- */
 
 static vy_ptx_value length(vy_ptx *e, const vy_expr *x) {
-    const vy_memory *m = &e->program->memories.items[x->a];
+    const vy_memory *m = vy_memory_at(e->program, x->a);
     uint32_t buffer = x->a - e->body->first_memory;
     if (m->space != VY_SPACE_BUFFER)
         return vy_ptx_literal(VYRE_TYPE_U32, x->kind == VY_EXPR_LEN ? m->elements : 0);

@@ -136,7 +136,7 @@ static uint32_t param_offset(const vy_ptx *e, uint32_t param) {
     uint32_t at = 12 * e->program->buffer_count;
     for (uint32_t i = 0;; i++) {
         int is_wide = i < e->program->param_count &&
-                      vyre_type_bits((vyre_type)e->program->variables.items[e->body->first_variable + i].type) == 64;
+                      vyre_type_bits((vyre_type)vy_variable_at(e->program, e->body->first_variable + i)->type) == 64;
         at = is_wide ? (at + 7) / 8 * 8 : at;
         if (i == param)
             return at;
@@ -275,12 +275,12 @@ vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer) {
 }
 
 vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer) {
-    const vy_memory *m = &e->program->memories.items[e->body->first_memory + buffer];
+    const vy_memory *m = vy_memory_at(e->program, e->body->first_memory + buffer);
     return known(e, &e->misalignment[buffer], misalignment, buffer, vyre_type_bits((vyre_type)m->type) / 8);
 }
 
 vy_ptx_value vy_ptx_param(vy_ptx *e, uint32_t index) {
-    uint8_t type = e->program->variables.items[e->body->first_variable + index].type;
+    uint8_t type = vy_variable_at(e->program, e->body->first_variable + index)->type;
     return known(e, &e->params[index], param, index, type);
 }
 

@@ -31,7 +31,7 @@ static unsigned sign_of(const vy_expr *x) {
 }
 
 static int is_zero(const vyre_program *p, uint32_t expr) {
-    const vy_expr *x = &p->exprs.items[expr];
+    const vy_expr *x = vy_expr_at(p, expr);
     return x->kind == VY_EXPR_LITERAL && is_real(x->type) && x->bits == 0;
 }
 
@@ -45,9 +45,9 @@ static int is_floor(const vyre_program *p, const vy_expr *x) {
 static int is_order(const vyre_program *p, const vy_expr *x) {
     int is_one = x->kind == VY_EXPR_OP &&
                  (x->op == VYRE_OP_LT || x->op == VYRE_OP_LE || x->op == VYRE_OP_GT || x->op == VYRE_OP_GE);
-    if (!is_one || p->exprs.items[x->a].type != VYRE_TYPE_F32)
+    if (!is_one || vy_expr_at(p, x->a)->type != VYRE_TYPE_F32)
         return 0;
-    const vy_expr *sides[2] = {&p->exprs.items[x->a], &p->exprs.items[x->b]};
+    const vy_expr *sides[2] = {vy_expr_at(p, x->a), vy_expr_at(p, x->b)};
     for (int i = 0; i < 2; i++)
         if (sides[i]->kind == VY_EXPR_LITERAL && sides[i]->bits - 1 < 0x7f800000)
             return 0;
@@ -56,7 +56,7 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
 
 /* A comparison or a classification of floats. */
 static int is_question(const vyre_program *p, const vy_expr *x) {
-    return x->type == VYRE_TYPE_BOOL && vy_ptx_is_float((vyre_type)p->exprs.items[x->a].type);
+    return x->type == VYRE_TYPE_BOOL && vy_ptx_is_float((vyre_type)vy_expr_at(p, x->a)->type);
 }
 
 /* 1 or 0, depending on a bool. */
@@ -103,7 +103,7 @@ void vy_ptx_scan_errata(vy_ptx *e) {
         signs |= sign_of(x);
     }
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
-        const vy_stmt *s = &e->program->stmts.items[i];
+        const vy_stmt *s = vy_stmt_at(e->program, i);
         calls |= s->kind == VY_STMT_CALL;
         if (s->kind != VY_STMT_VAR && s->kind != VY_STMT_ASSIGN)
             continue;
@@ -368,11 +368,11 @@ typedef struct view {
 typedef enum change { STEADY, SCALED, VARYING, STEPPED, LOADED } change;
 
 static const vy_expr *expr_at(const view *w, uint32_t expr) {
-    return &w->program->exprs.items[expr];
+    return vy_expr_at(w->program, expr);
 }
 
 static const vy_stmt *stmt_at(const view *w, uint32_t stmt) {
-    return &w->program->stmts.items[stmt];
+    return vy_stmt_at(w->program, stmt);
 }
 
 static int is_value(const vy_stmt *s) {
@@ -397,7 +397,7 @@ static uint32_t resolve(const view *w, uint32_t expr) {
 }
 
 static int is_private(const view *w, const vy_expr *load) {
-    return w->program->memories.items[load->a].space == VY_SPACE_PRIVATE;
+    return vy_memory_at(w->program, load->a)->space == VY_SPACE_PRIVATE;
 }
 
 static change change_of(view *w, uint32_t expr);
@@ -593,7 +593,7 @@ static int leads_to_loop(const view *w, uint32_t at) {
 static vy_interval start_of(const view *w, uint32_t variable) {
     uint32_t at = vy_ptx_last_def(w->emitter, variable, w->loop);
     int is_known = at != VY_NONE && is_value(stmt_at(w, at)) && leads_to_loop(w, at);
-    return is_known ? interval_of(w, stmt_at(w, at)->a) : vy_interval_whole(w->program->variables.items[variable].type);
+    return is_known ? interval_of(w, stmt_at(w, at)->a) : vy_interval_whole(vy_variable_at(w->program, variable)->type);
 }
 
 /* The amount that adding a literal increases a number by; negative if it wraps. */
@@ -698,11 +698,11 @@ static int if_is_right(view *w, uint32_t at) {
 }
 
 static view view_of(vy_ptx *e, uint32_t loop) {
-    return (view){.emitter = e, .program = e->program, .loop = loop, .end = e->program->stmts.items[loop].end};
+    return (view){.emitter = e, .program = e->program, .loop = loop, .end = vy_stmt_at(e->program, loop)->end};
 }
 
 int vy_ptx_exits_are_safe(vy_ptx *e, uint32_t loop) {
-    const vy_stmt *s = &e->program->stmts.items[loop];
+    const vy_stmt *s = vy_stmt_at(e->program, loop);
     view w = view_of(e, loop);
     w.last_exit = last_exit(&w, loop + 1, s->end);
     if (s->kind == VY_STMT_WHILE && !condition_is_right(&w, s->a, 1))
