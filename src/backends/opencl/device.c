@@ -481,7 +481,11 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     const vy_ocl *ocl = self;
     profile->device = ocl->info.name;
     profile->driver = ocl->info.driver;
-    const vy_target_desc target = vy_opencl_target(&ocl->target, NULL, 0);
+    const vy_opencl_device device = {.exact = ocl->promised, /* another thread may probe, and change the target */
+                                     .subgroup_width = ocl->target.subgroup_width,
+                                     .shuffle = ocl->target.shuffle,
+                                     .access_bytes = ocl->target.access_bytes};
+    const vy_target_desc target = vy_opencl_target(&device, NULL, 0);
     vy_target_profile(&target, profile);
     profile->supports_int64_atomics = ocl->info.has_int64_atomics;
     profile->max_shared_memory_bytes = (uint32_t)min_u64(ocl->info.local_bytes, VY_LIMIT_WORKGROUP_BYTES);
