@@ -481,7 +481,7 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     const vy_ocl *ocl = self;
     profile->device = ocl->info.name;
     profile->driver = ocl->info.driver;
-    const vy_opencl_device device = {.exact = ocl->promised, /* another thread may probe, and change the target */
+    const vy_opencl_device device = {.exact = ocl->base.promised, /* another thread may probe, and change the target */
                                      .subgroup_width = ocl->target.subgroup_width,
                                      .shuffle = ocl->target.shuffle,
                                      .access_bytes = ocl->target.access_bytes};
