@@ -3,9 +3,15 @@
  *
  * VY_OPENCL_ERRATUM_BRANCHES: a branch decides about a barrier if it contains one, or a jump around a later one. All
  * invocations of the workgroup take such a branch together, so another barrier before it changes nothing but what the
- * compiler makes of it. The compiler also takes the branch to an endless loop for one around the barriers after the
- * loop, though no invocation takes it. LLVM makes a `while` endless if it proves that the condition does not change, so
- * the iterations of each `while` before a barrier are counted: then no proof is possible. */
+ * compiler makes of it.
+ *
+ * A return around a barrier is taken by all invocations, too. It has a barrier of its own, because the compiler makes
+ * wrong code if the end of the kernel is reached from several barriers. An empty assembler statement behind it
+ * (statement.c) keeps LLVM from merging it with another one.
+ *
+ * The compiler also takes the branch to an endless loop for one around the barriers after the loop, though no
+ * invocation takes it. LLVM makes a `while` endless if it proves that the condition does not change, so the iterations
+ * of each `while` before a barrier are counted: then no proof is possible. */
 #include "emit/opencl/emitter.h"
 
 typedef struct scan {
@@ -37,6 +43,8 @@ static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, in
         }
         if (given->kind != VY_STMT_REGION && (contains || inner) && vy_stmt_is_structured(given->kind) &&
             !(i > first && vy_c_stmt(s->c, i - 1)->kind == VY_STMT_BARRIER))
+            s->c->marks[i] |= VY_C_MARK_BEFORE;
+        if (given->kind == VY_STMT_RETURN && follows)
             s->c->marks[i] |= VY_C_MARK_BEFORE;
         jumps |= inner || (given->kind == VY_STMT_RETURN ? follows : vy_stmt_is_jump(given->kind) && is_in_loop);
     }

@@ -142,6 +142,8 @@ static void store_wide(vy_c *c, uint32_t stmt, const vy_stmt *s) {
 
 static void leave(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     (void)s;
+    if (c->marks && c->marks[stmt] & VY_C_MARK_BEFORE) /* it is not merged with another return (errata.c) */
+        vy_c_line(c, VY_NONE, "__asm__ volatile(\"\");");
     vy_c_line(c, stmt, "return;");
 }
 

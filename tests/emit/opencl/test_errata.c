@@ -62,8 +62,38 @@ static void loops_that_are_endless_if_entered_keep_what_is_around_them(void **st
     launched_close(&l);
 }
 
+/* Returns that all invocations take, and barriers after them. */
+static const char *const returns[] = {
+    "program p {\n buffer y : f32 read count 0\n workgroup 2, 2\n grid 1\n if group_id.x == 1 { trap 0 }\n"
+    " let x = global_id.x\n if local_index == 2 { trap 0 }\n"
+    " if 0.0 >= y[0] { if x == 1 { trap 0 }\n return }\n barrier\n}\n",
+    "program p {\n buffer y : f32 read count 0\n workgroup 1, 2\n grid 1\n barrier\n if local_index > 0 { trap 0 "
+    "}\n}\n",
+    "program p {\n buffer y : f32 read count 0\n workgroup 2, 2\n grid 1\n if 1.0 <= y[0] { return }\n barrier\n"
+    " if local_index > 1 { trap 1 }\n if 0.0 >= y[0] { if local_index == 1 { trap 2 }\n return }\n barrier\n}\n",
+};
+
+static void returns_around_barriers_keep_what_is_before_them(void **state) {
+    (void)state;
+    static launched l;
+    static const vyre_span input = {NULL, 0};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < 2 * COUNT(returns); i++) {
+        vyre_program *program = conform_parse(returns[i / 2], NULL, 0, NULL);
+        l.joined.cancellable = i % 2;
+        assert_true(launched_add(&l, i % 2 ? "polls" : "does not poll", program, &arguments));
+        launched_run(&l);
+        vyre_program_release(program);
+    }
+    assert_int_equal(l.trapped, 2 * COUNT(returns));
+    launched_close(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(returns_around_barriers_keep_what_is_before_them),
         cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
