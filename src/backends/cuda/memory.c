@@ -200,8 +200,8 @@ static vyre_status upload(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const
     return status == VYRE_OK ? vy_cuda_stream_slot_wait(cuda, stream_slot, "copying to the device", error) : status;
 }
 
-static vyre_status download(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vyre_transfer *transfers,
-                            size_t count, vyre_error *error) {
+vyre_status vy_cuda_download(vy_gpu_slot *slot, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
     enum { AT_ONCE = 64 };
     vy_cuda_copy copies[AT_ONCE];
     vyre_status status = VYRE_OK;
@@ -210,7 +210,7 @@ static vyre_status download(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, con
         for (size_t i = 0; i < n; i++)
             copies[i] = (vy_cuda_copy){vy_cuda_resident_address(transfers[i].resident.id) + transfers[i].offset,
                                        transfers[i].host, transfers[i].size};
-        status = vy_cuda_stage_out(cuda, &stream_slot->staging, stream_slot->stream, copies, n, error);
+        status = vy_cuda_stage_out((vy_cuda *)slot->gpu, &stream_slot->staging, stream_slot->stream, copies, n, error);
         transfers += n, count -= n;
     }
     return status;
@@ -237,7 +237,8 @@ vyre_status vy_cuda_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t
     vyre_status status = vy_cuda_stream_slot_acquire(cuda, &stream_slot, error);
     if (status != VYRE_OK)
         return status;
-    status = (is_upload ? upload : download)(cuda, stream_slot, transfers, count, error);
+    status = is_upload ? upload(cuda, stream_slot, transfers, count, error)
+                       : vy_cuda_download(&stream_slot->base, transfers, count, error);
     if (status != VYRE_OK)
         cuda->api.stream_synchronize(
             stream_slot->stream); /* no work may be in flight when another dispatch acquires the slot */

@@ -42,7 +42,8 @@ void vy_cuda_blocks_free(vy_cuda *cuda);
 /* Entries of the backend's table. */
 vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error);
-/* Call of src/backends/gpu. */
+/* Calls of src/backends/gpu. */
+vyre_status vy_cuda_download(vy_gpu_slot *slot, const vyre_transfer *transfers, size_t count, vyre_error *error);
 vyre_status vy_cuda_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
                              vyre_error *error);
 

@@ -92,22 +92,6 @@ static vyre_status download_large(vy_gpu_submission *f, vyre_outputs *outputs, v
                : vy_cuda_stage_out(cuda, &stream_slot->staging, stream_slot->stream, copies, count, error);
 }
 
-static vyre_status read_ranges(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error) {
-    enum { AT_ONCE = 64 };
-    vy_cuda_stream_slot *stream_slot = (vy_cuda_stream_slot *)slot;
-    vy_cuda_copy copies[AT_ONCE];
-    vyre_status status = VYRE_OK;
-    while (count && status == VYRE_OK) {
-        size_t n = count < AT_ONCE ? count : AT_ONCE;
-        for (size_t i = 0; i < n; i++)
-            copies[i] = (vy_cuda_copy){vy_cuda_resident_address(readbacks[i].resident.id) + readbacks[i].offset,
-                                       readbacks[i].host, readbacks[i].size};
-        status = vy_cuda_stage_out((vy_cuda *)slot->gpu, &stream_slot->staging, stream_slot->stream, copies, n, error);
-        readbacks += n, count -= n;
-    }
-    return status;
-}
-
 static void resident_locate(const vyre_resource *resource, uint64_t *address, void **memory) {
     *address = vy_cuda_resident_address(resource->resident.id) + resource->offset;
     *memory = NULL;
@@ -272,7 +256,7 @@ const vy_gpu_calls vy_cuda_calls = {
     .run_pieces = vy_cuda_pipelined_run,
     .add_many = vy_cuda_add_many,
     .release_held = vy_cuda_release_held,
-    .read_ranges = read_ranges,
+    .download = vy_cuda_download,
     .watch = watch,
     .unwatch = unwatch,
     .is_done = is_done,

@@ -195,7 +195,8 @@ typedef struct vy_gpu_calls {
     vyre_status (*add_many)(vy_gpu_sequence *t, size_t from, size_t count, int *was_added, vyre_error *error);
     /* Optional: releases what add_many has in use, after a wait. */
     void (*release_held)(vy_gpu *gpu, void *held);
-    vyre_status (*read_ranges)(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error);
+    /* Copies from resident buffers in the order of the slot's work, and waits. */
+    vyre_status (*download)(vy_gpu_slot *slot, const vyre_transfer *transfers, size_t count, vyre_error *error);
 
     /* Observes the end of a submitted dispatch until unwatch: is_done tells it or, if that is NULL, any thread calls
      * vy_gpu_pending_done once. */

@@ -169,6 +169,20 @@ static vyre_status run_timed(vy_gpu_sequence *t, vyre_timing *timing, vyre_error
     return status == VYRE_OK ? calls->time_read(t->slot, &timing->device_ns, error) : status;
 }
 
+static vyre_status read_ranges(vy_gpu_sequence *t, const vyre_readback *readbacks, size_t count, vyre_error *error) {
+    enum { AT_ONCE = 64 };
+    vyre_transfer transfers[AT_ONCE];
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0, n; i < count && status == VYRE_OK; i += n) {
+        for (n = 0; n < AT_ONCE && i + n < count; n++) {
+            const vyre_readback *r = &readbacks[i + n];
+            transfers[n] = (vyre_transfer){r->resident, r->offset, r->size, r->host};
+        }
+        status = t->gpu->calls->download(t->slot, transfers, n, error);
+    }
+    return status;
+}
+
 static vyre_status run_inside(vy_gpu *gpu, const vy_gpu_launch_list *list, const vyre_readback *readbacks,
                               size_t readback_count, vyre_timing *timing, size_t *failed, vyre_error *error) {
     vy_gpu_sequence t;
@@ -180,7 +194,7 @@ static vyre_status run_inside(vy_gpu *gpu, const vy_gpu_launch_list *list, const
     if (status == VYRE_OK && (t.undecoded || !readback_count))
         status = wait_and_decode(&t, error);
     if (status == VYRE_OK && readback_count)
-        status = gpu->calls->read_ranges(t.slot, readbacks, readback_count, error);
+        status = read_ranges(&t, readbacks, readback_count, error);
     end(&t, status);
     return status;
 }

@@ -243,32 +243,37 @@ static vyre_status move(vy_ocl *ocl, vy_gpu_slot *slot, const vyre_transfer *t, 
                                     "copying from the device", error);
 }
 
+static vyre_status move_all(vy_gpu_slot *slot, vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
+                            vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+        status = move(ocl, slot, &transfers[i], is_upload, error);
+    return status == VYRE_OK && slot
+               ? vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)),
+                              is_upload ? "copying to the device" : "copying from the device", error)
+               : status;
+}
+
 vyre_status vy_ocl_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
                             vyre_error *error) {
     vy_ocl *ocl = (vy_ocl *)gpu;
     vy_gpu_slot *slot = NULL;
-    int has_slot = !ocl->findings.shares_memory && count;
-    vyre_status status = has_slot ? vy_ocl_slot_acquire(gpu, 0, &slot, error) : (vyre_status)VYRE_OK;
+    if (ocl->findings.shares_memory || !count)
+        return move_all(NULL, ocl, transfers, count, is_upload, error);
+    vyre_status status = vy_ocl_slot_acquire(gpu, 0, &slot, error);
     if (status != VYRE_OK)
         return status;
-    for (size_t i = 0; i < count && status == VYRE_OK; i++)
-        status = move(ocl, slot, &transfers[i], is_upload, error);
-    if (has_slot && status == VYRE_OK)
-        status = vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)),
-                              is_upload ? "copying to the device" : "copying from the device", error);
-    if (has_slot)
-        vy_ocl_slot_release(slot, status != VYRE_OK);
+    status = move_all(slot, ocl, transfers, count, is_upload, error);
+    vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
 
-vyre_status vy_ocl_read_ranges(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error) {
+vyre_status vy_ocl_download(vy_gpu_slot *slot, const vyre_transfer *transfers, size_t count, vyre_error *error) {
     vy_ocl *ocl = (vy_ocl *)slot->gpu;
-    vyre_status status = ocl->findings.shares_memory ? vy_ocl_finish(slot, error) : (vyre_status)VYRE_OK;
-    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
-        const vyre_transfer one = {readbacks[i].resident, readbacks[i].offset, readbacks[i].size, readbacks[i].host};
-        status = move(ocl, slot, &one, 0, error);
-    }
-    return status == VYRE_OK && !ocl->findings.shares_memory ? vy_ocl_finish(slot, error) : status;
+    if (!ocl->findings.shares_memory)
+        return move_all(slot, ocl, transfers, count, 0, error);
+    vyre_status status = vy_ocl_finish(slot, error);
+    return status == VYRE_OK ? move_all(NULL, ocl, transfers, count, 0, error) : status;
 }
 
 /* ---- foreign memory ---- */

@@ -57,7 +57,7 @@ void vy_ocl_blocks_free(vy_ocl *ocl);
 /* Calls of src/backends/gpu. */
 vyre_status vy_ocl_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,
                             vyre_error *error);
-vyre_status vy_ocl_read_ranges(vy_gpu_slot *slot, const vyre_readback *readbacks, size_t count, vyre_error *error);
+vyre_status vy_ocl_download(vy_gpu_slot *slot, const vyre_transfer *transfers, size_t count, vyre_error *error);
 
 /* Entries of the backend's table. */
 vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);

@@ -240,7 +240,7 @@ const vy_gpu_calls vy_ocl_calls = {
     .upload_large = upload_large,
     .download_large = download_large,
     .flush = flush,
-    .read_ranges = vy_ocl_read_ranges,
+    .download = vy_ocl_download,
     .watch = watch,
     .unwatch = unwatch,
 };
