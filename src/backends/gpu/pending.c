@@ -12,10 +12,13 @@ enum { LOOK_NS = 1000000 };
 
 /* ---- the watching thread ---- */
 
+static int is_told(const pending *p) {
+    return p->is_called || atomic_load_explicit(&p->gpu->loss, memory_order_relaxed);
+}
+
 /* The caller holds the lock, so that the submission cannot end meanwhile. */
 static int is_over(const pending *p) {
-    return p->is_called || p->is_ended || atomic_load_explicit(&p->gpu->loss, memory_order_relaxed) ||
-           (p->gpu->calls->is_done && p->gpu->calls->is_done(p->submission.slot));
+    return p->is_ended || is_told(p) || (p->gpu->calls->is_done && p->gpu->calls->is_done(p->submission.slot));
 }
 
 /* The caller holds the lock, also during the call of the driver, so that the request cannot reach a later kernel in
@@ -147,33 +150,46 @@ static int is_ready(void *self) {
     return is_done;
 }
 
-/* Waits until the device is done or the deadline has passed, and signals the kernel if the cancel word is set. The
- * device's progress is polled without the lock, since only this thread ends the submission. */
-static int wait_until(pending *p, uint64_t deadline_ns) {
+static int wait_for_call(pending *p, uint64_t deadline_ns) {
     vy_gpu_watch *watch = &p->gpu->watch;
-    const vy_gpu_calls *calls = p->gpu->calls;
-    uint64_t since = vy_clock_now(), now = since;
-    int is_done = 0;
-    for (;; now = vy_clock_now()) {
-        if (calls->is_done && calls->is_done(p->submission.slot))
-            return 1;
-        pthread_mutex_lock(&watch->lock);
-        is_done = p->is_called || atomic_load_explicit(&p->gpu->loss, memory_order_relaxed);
-        if (!is_done && vy_gpu_is_set(p->submission.cancel))
+    pthread_mutex_lock(&watch->lock);
+    while (!is_told(p)) {
+        uint64_t now = vy_clock_now(), next = now + LOOK_NS;
+        if (deadline_ns && now >= deadline_ns)
+            break;
+        if (vy_gpu_is_set(p->submission.cancel))
             cancel_with_lock(p, now);
-        int is_late = deadline_ns && now >= deadline_ns;
-        if (!is_done && !is_late && !calls->is_done) {
-            uint64_t next = deadline_ns && deadline_ns < now + LOOK_NS ? deadline_ns : now + LOOK_NS;
-            struct timespec until = vy_clock_timespec(next);
-            pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
-            is_done = p->is_called;
-        }
-        pthread_mutex_unlock(&watch->lock);
-        if (is_done || is_late)
-            return is_done;
-        if (calls->is_done)
-            vy_gpu_pause(since);
+        if (deadline_ns && deadline_ns < next)
+            next = deadline_ns;
+        struct timespec until = vy_clock_timespec(next);
+        pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
     }
+    int is_done = is_told(p);
+    pthread_mutex_unlock(&watch->lock);
+    return is_done;
+}
+
+/* Without the lock, since only this thread ends the submission. */
+static int poll_device(pending *p, uint64_t deadline_ns) {
+    const vy_gpu *gpu = p->gpu;
+    const uint64_t since = vy_clock_now();
+    while (!gpu->calls->is_done(p->submission.slot) && !atomic_load_explicit(&gpu->loss, memory_order_relaxed)) {
+        uint64_t now = vy_clock_now();
+        if (deadline_ns && now >= deadline_ns)
+            return 0;
+        if (vy_gpu_is_set(p->submission.cancel)) {
+            pthread_mutex_lock(&p->gpu->watch.lock);
+            cancel_with_lock(p, now);
+            pthread_mutex_unlock(&p->gpu->watch.lock);
+        }
+        vy_gpu_pause(since);
+    }
+    return 1;
+}
+
+/* Waits until the device is done or the deadline has passed, and signals the kernel if the cancel word is set. */
+static int wait_until(pending *p, uint64_t deadline_ns) {
+    return p->gpu->calls->is_done ? poll_device(p, deadline_ns) : wait_for_call(p, deadline_ns);
 }
 
 /* Prevents further requests to stop, because another dispatch may soon use the slot. */
