@@ -78,7 +78,9 @@ static vyre_status unchanged(const run *r, vyre_program **out) {
 
 /* Before `inline`, while an op's body is a function. A program that was transformed after linking is unchanged. */
 static vyre_status run_math_variants(run *r, vyre_program **out, vyre_error *error) {
-    return vy_program_link_without_f64(r->program, out, error);
+    static const char *const variants[] = {
+        [VY_MATH_WITHOUT_F64] = VY_VARIANT_WITHOUT_F64, [VY_MATH_WITH_TABLES] = VY_VARIANT_WITH_TABLES};
+    return vy_program_link_variant(r->program, variants[r->target.math], out, error);
 }
 
 static vyre_status run_inline(run *r, vyre_program **out, vyre_error *error) {
@@ -168,8 +170,8 @@ static vyre_status lower_unroll_arrays(const vyre_program *program, const vy_tar
 
 /* ---- conditions ---- */
 
-static int avoids_f64(const vy_target_desc *t) {
-    return t->math == VY_MATH_WITHOUT_F64;
+static int has_variant(const vy_target_desc *t) {
+    return t->math != VY_MATH_WITH_F64;
 }
 static int coarsens(const vy_target_desc *t) {
     return t->coarsen != VY_COARSEN_NEVER && t->access_bytes;
@@ -211,7 +213,8 @@ typedef struct row {
 } row;
 
 static const row table[] = {
-    {"math-variants", "functions of `math` are linked without f64", avoids_f64, run_math_variants, NULL, 0},
+    {"math-variants", "functions of `math` are linked with the bodies for the target", has_variant, run_math_variants,
+     NULL, 0},
     {"inline", "calls of functions become their bodies", NULL, run_inline, NULL, 0},
     {"coarsen", "thread coarsening: an invocation executes several", coarsens, run_coarsen, NULL, 1},
     {"optimise", "the passes of `vyre opt --list`, in rounds", optimises, run_optimise, NULL, 1},

@@ -24,7 +24,7 @@
 typedef struct snapshot_keepalive {
     vy_keepalive base;
     vyre_dialects_guard guard;
-    vyre_program *source;   /* before linking; NULL if no op has code for c or ptx, or a body without f64 */
+    vyre_program *source;   /* before linking; NULL if no op has code for c or ptx, or a second body */
     vyre_digest linked;     /* of the program that linking made of it for all targets */
     vy_lowered_op *lowered; /* base.lowered; `names` has their names */
     size_t capacity;
@@ -76,8 +76,9 @@ typedef struct linker {
     vyre_target target;
     VY_VECTOR(vy_lowered_op) lowered; /* the ops whose calls remain */
     vy_arena names;                   /* of those calls */
-    int has_choice;                   /* an op has code for c or ptx, or a body without f64 */
-    int without_f64, is_without_f64;  /* bodies without f64 are linked; one was */
+    int has_choice;                   /* an op has code for c or ptx, or a second body */
+    const char *variant;              /* the second bodies that are linked, or NULL */
+    int has_variant;                  /* one was */
     vyre_error *error;
 } linker;
 
@@ -123,18 +124,25 @@ static uint32_t find_function(const vyre_program *body, const char *name) {
     return VY_NONE;
 }
 
-/* The function that calls of an op are linked with. Only the standard library has bodies without f64: they return the
- * same bits, as its tests prove for all inputs. */
-static uint32_t find_body(linker *l, const vyre_op_definition *op) {
+/* The function `FUNCTION_variant` of the standard library; VY_NONE if there is none. */
+static uint32_t find_variant(const vyre_op_definition *op, const char *variant) {
     char name[VY_LIMIT_NAME + 1];
-    uint32_t variant = VY_NONE;
-    int length = snprintf(name, sizeof name, "%s_without_f64", op->function);
-    if (strcmp(op->owner, VY_STANDARD_LIBRARY_OWNER) == 0 && length < (int)sizeof name)
-        variant = find_function(op->body, name);
-    l->has_choice |= variant != VY_NONE;
-    if (variant == VY_NONE || !l->without_f64)
+    int length = snprintf(name, sizeof name, "%s_%s", op->function, variant);
+    if (strcmp(op->owner, VY_STANDARD_LIBRARY_OWNER) != 0 || length >= (int)sizeof name)
+        return VY_NONE;
+    return find_function(op->body, name);
+}
+
+/* The function that calls of an op are linked with. Only the standard library has second bodies: they return the same
+ * bits, as its tests prove for all inputs. */
+static uint32_t find_body(linker *l, const vyre_op_definition *op) {
+    uint32_t variant = l->variant ? find_variant(op, l->variant) : VY_NONE;
+    if (!l->has_choice)
+        l->has_choice =
+            find_variant(op, VY_VARIANT_WITHOUT_F64) != VY_NONE || find_variant(op, VY_VARIANT_WITH_TABLES) != VY_NONE;
+    if (variant == VY_NONE)
         return find_function(op->body, op->function);
-    l->is_without_f64 = 1;
+    l->has_variant = 1;
     return variant;
 }
 
@@ -614,7 +622,7 @@ static vyre_status pin_snapshot(linker *l, vyre_program *made) {
     pin->names = l->names;
     memset(&l->lowered, 0, sizeof l->lowered);
     memset(&l->names, 0, sizeof l->names);
-    if (l->has_choice && !l->policy && !l->without_f64) {
+    if (l->has_choice && !l->policy && !l->variant) {
         pin->source = vyre_program_retain((vyre_program *)(uintptr_t)l->program);
         vyre_program_fingerprint(made, &pin->linked);
     }
@@ -626,7 +634,7 @@ static vyre_status pin_snapshot(linker *l, vyre_program *made) {
 typedef struct choice {
     const vy_lowering_policy *policy; /* the calls of ops that have code for the target remain */
     vyre_target target;
-    int without_f64; /* bodies without f64 replace others */
+    const char *variant; /* bodies of this variant replace others */
 } choice;
 
 /* Links a program. If it has no op with another choice than the one for all targets, *out is NULL. */
@@ -638,10 +646,10 @@ static vyre_status link_program(vyre_program *program, vyre_dialects_guard guard
                 .last_number = 1,
                 .policy = choice->policy,
                 .target = choice->target,
-                .without_f64 = choice->without_f64,
+                .variant = choice->variant,
                 .error = error ? error : &own};
     vyre_status status = collect(&l);
-    if (status == VYRE_OK && ((!l.policy && !l.without_f64) || l.lowered.count || l.is_without_f64))
+    if (status == VYRE_OK && ((!l.policy && !l.variant) || l.lowered.count || l.has_variant))
         status = build(&l, diagnostics, out);
     if (status == VYRE_OK && *out) {
         status = pin_snapshot(&l, *out);
@@ -691,8 +699,8 @@ vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, cons
     return link_again(program, &(choice){.policy = policy, .target = target}, out, error);
 }
 
-vyre_status vy_program_link_without_f64(vyre_program *program, vyre_program **out, vyre_error *error) {
-    return link_again(program, &(choice){.target = VYRE_TARGET_COUNT, .without_f64 = 1}, out, error);
+vyre_status vy_program_link_variant(vyre_program *program, const char *variant, vyre_program **out, vyre_error *error) {
+    return link_again(program, &(choice){.target = VYRE_TARGET_COUNT, .variant = variant}, out, error);
 }
 
 vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error) {

@@ -69,10 +69,12 @@ typedef struct vy_lowering_policy {
 vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, const vy_lowering_policy *policy,
                                  vyre_program **out, vyre_error *error);
 
-/* Links a program that vyre_program_resolve made again, for a target without f64 or with a slow one: ops of the
- * standard library whose file has a function `FUNCTION_without_f64` call that instead of `FUNCTION`. The bits are the
- * same. *out is the program itself in the same cases as above. */
-vyre_status vy_program_link_without_f64(vyre_program *program, vyre_program **out, vyre_error *error);
+/* Links a program that vyre_program_resolve made again, for targets with another body of some functions: ops of the
+ * standard library whose file has a function `FUNCTION_VARIANT` call that instead of `FUNCTION`. The bits are the same.
+ * *out is the program itself in the same cases as above. */
+vyre_status vy_program_link_variant(vyre_program *program, const char *variant, vyre_program **out, vyre_error *error);
+#define VY_VARIANT_WITHOUT_F64 "without_f64"
+#define VY_VARIANT_WITH_TABLES "with_tables"
 
 /* Standard library: the manifests and bodies of lib/, embedded in libvyre. */
 #define VY_STANDARD_LIBRARY_OWNER "libvyre"

@@ -31,7 +31,7 @@ static const element elements[] = {{VYRE_TYPE_F32, 4, UINT64_C(1) << 32, "u32", 
 
 typedef struct math_options {
     const char *backend, *range, *blocks, *compare;
-    int json, without_f64;
+    int json, without_f64, with_tables;
 } math_options;
 
 static const tool_option options_table[] = {
@@ -45,6 +45,8 @@ static const tool_option options_table[] = {
      "compute the digests that FILE contains, and report the first that differs"},
     {"without-f64", 0, NULL, TOOL_FLAG, offsetof(math_options, without_f64),
      "use the bodies without f64, of the functions that have one, as on a device with slow f64"},
+    {"with-tables", 0, NULL, TOOL_FLAG, offsetof(math_options, with_tables),
+     "use the bodies with tables, of the functions that have one, as on a GPU with fast f64"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(math_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
@@ -168,8 +170,9 @@ static vyre_status compile(const request *r, const function *f, vyre_pipeline **
         status = vyre_text_parse(source.text, source.length, NULL, NULL, &module, error);
         if (status == VYRE_OK)
             status = vyre_program_resolve(vyre_module_program(module, 0), r->guard, NULL, &linked, error);
-        if (status == VYRE_OK && r->options->without_f64)
-            status = vy_program_link_without_f64(linked, &program, error);
+        if (status == VYRE_OK && (r->options->without_f64 || r->options->with_tables))
+            status = vy_program_link_variant(
+                linked, r->options->without_f64 ? VY_VARIANT_WITHOUT_F64 : VY_VARIANT_WITH_TABLES, &program, error);
         if (status == VYRE_OK)
             status = vyre_compile(r->backend, program ? program : linked, NULL, out, error);
     }

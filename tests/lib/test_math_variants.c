@@ -1,5 +1,5 @@
-/* Bodies of `math` without f64: they return the bits of the others. `vyre math digest exp --without-f64` tries all
- * inputs of f32; here all of f16 and bf16, and a sample of f32. */
+/* Second bodies of functions of `math`, without f64 or with tables: they return the bits of the others. `vyre math digest
+ * exp --without-f64` tries all inputs of f32; here all of f16 and bf16, and a sample of f32. */
 #include "lib/library.h"
 
 #include "dialect/load.h"
@@ -61,51 +61,59 @@ static size_t fill(const vyre_op_definition *op, uint32_t *words, uint16_t *halv
     return op->inputs[0].type == VYRE_TYPE_F32 ? sizeof *words : sizeof *halves;
 }
 
-static unsigned compare(const vyre_op_definition *op, vyre_dialects_guard guard) {
+static unsigned compare(const vyre_op_definition *op, const char *variant, vyre_dialects_guard guard) {
     static uint32_t words[MOST];
     static uint16_t halves[MOST];
-    vyre_program *program = program_of(op, guard), *without;
-    assert_int_equal(vy_program_link_without_f64(program, &without, NULL), VYRE_OK);
-    const int is_other = without != program;
+    vyre_program *program = program_of(op, guard), *other;
+    assert_int_equal(vy_program_link_variant(program, variant, &other, NULL), VYRE_OK);
+    const int is_other = other != program;
     if (is_other) {
         const size_t size = fill(op, words, halves);
         const void *inputs = size == 4 ? (void *)words : (void *)halves;
-        assert_true(has_f64(program) && !has_f64(without));
-        vyre_bytes expected = run(program, inputs, MOST * size), given = run(without, inputs, MOST * size);
+        assert_true(has_f64(program));
+        assert_int_equal(has_f64(other), strcmp(variant, VY_VARIANT_WITHOUT_F64) != 0);
+        vyre_bytes expected = run(program, inputs, MOST * size), given = run(other, inputs, MOST * size);
         for (size_t i = 0; i < MOST; i++)
             if (memcmp((char *)given.data + i * size, (char *)expected.data + i * size, size) != 0)
-                fail_msg("%s differs for the input %#x", op->id, size == 4 ? words[i] : halves[i]);
+                fail_msg("%s %s differs for the input %#x", op->id, variant, size == 4 ? words[i] : halves[i]);
         vyre_bytes_free(&expected);
         vyre_bytes_free(&given);
     }
-    vyre_program_release(without);
+    vyre_program_release(other);
     vyre_program_release(program);
     return is_other;
 }
 
-static void functions_without_f64_return_the_same_bits(void **state) {
+static unsigned compare_all(const char *variant) {
     vyre_dialects_guard guard = vyre_dialects_acquire();
     unsigned count = 0;
-    (void)state;
     for (size_t i = 0; i < vyre_dialects_count(guard); i++) {
         const vyre_op_definition *op = vyre_dialects_at(guard, i);
         if (strcmp(op->dialect, "math") == 0 && op->input_count == 1 && op->output_count == 1 && !op->attribute_count)
-            count += compare(op, guard);
+            count += compare(op, variant, guard);
     }
     vyre_dialects_release(&guard);
-    assert_int_equal(count, 9);
+    return count;
+}
+
+static void functions_without_f64_return_the_same_bits(void **state) {
+    (void)state;
+    assert_int_equal(compare_all(VY_VARIANT_WITHOUT_F64), 9);
+}
+
+static void functions_with_tables_return_the_same_bits(void **state) {
+    (void)state;
+    assert_int_equal(compare_all(VY_VARIANT_WITH_TABLES), 6);
 }
 
 /* Every function of lib/ with the suffix replaces one with the same parameters and results. */
-static void a_function_without_f64_has_the_signature_of_the_op(void **state) {
-    static const char suffix[] = "_without_f64";
+static unsigned check_signatures(const char *variant) {
     vyre_dialects_guard guard = vyre_dialects_acquire();
     unsigned count = 0;
-    (void)state;
     for (size_t i = 0; i < vyre_dialects_count(guard); i++) {
         const vyre_op_definition *op = vyre_dialects_at(guard, i);
         char name[256];
-        snprintf(name, sizeof name, "%s%s", op->function, suffix);
+        snprintf(name, sizeof name, "%s_%s", op->function, variant);
         for (uint32_t k = 0; op->body && k < op->body->functions.count; k++) {
             const vyre_program *p = op->body;
             const vy_function *f = &p->functions.items[k];
@@ -123,7 +131,13 @@ static void a_function_without_f64_has_the_signature_of_the_op(void **state) {
         }
     }
     vyre_dialects_release(&guard);
-    assert_int_equal(count, 9);
+    return count;
+}
+
+static void a_second_body_has_the_signature_of_the_op(void **state) {
+    (void)state;
+    assert_int_equal(check_signatures(VY_VARIANT_WITHOUT_F64), 9);
+    assert_int_equal(check_signatures(VY_VARIANT_WITH_TABLES), 6);
 }
 
 static void a_program_that_was_transformed_is_unchanged(void **state) {
@@ -131,7 +145,7 @@ static void a_program_that_was_transformed_is_unchanged(void **state) {
     vyre_program *linked = program_of(vyre_dialects_find(guard, "math.exp_f32", 12), guard), *inlined, *without;
     (void)state;
     assert_int_equal(vyre_program_inline(linked, &inlined, NULL), VYRE_OK);
-    assert_int_equal(vy_program_link_without_f64(inlined, &without, NULL), VYRE_OK);
+    assert_int_equal(vy_program_link_variant(inlined, VY_VARIANT_WITHOUT_F64, &without, NULL), VYRE_OK);
     assert_ptr_equal(without, inlined);
     vyre_program_release(without);
     vyre_program_release(inlined);
@@ -142,7 +156,8 @@ static void a_program_that_was_transformed_is_unchanged(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_without_f64_return_the_same_bits),
-        cmocka_unit_test(a_function_without_f64_has_the_signature_of_the_op),
+        cmocka_unit_test(functions_with_tables_return_the_same_bits),
+        cmocka_unit_test(a_second_body_has_the_signature_of_the_op),
         cmocka_unit_test(a_program_that_was_transformed_is_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

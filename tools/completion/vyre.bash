@@ -34,7 +34,7 @@ _vyre() {
     emit) options="--target --backend --cpu --arch --width --exact --subgroup --access --cancellable --uncoarsened --indirect --stage --list --output --program --define" ;;
     opt) options="--level --pass --target --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
-    math) options="--backend --range --blocks --compare --without-f64 --json" ;;
+    math) options="--backend --range --blocks --compare --without-f64 --with-tables --json" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
     shrink) options="--output --program --define --count --grid --elements --tries --timeout --timeout-fails --verbose" ;;
     help)

@@ -100,6 +100,7 @@ complete -c vyre -n '__fish_seen_subcommand_from math' -l backend -x -d 'run on 
 complete -c vyre -n '__fish_seen_subcommand_from math' -l range -x -d 'only COUNT inputs from the bits FIRST on'
 complete -c vyre -n '__fish_seen_subcommand_from math' -l blocks -r -d 'write the digest of every 2^20 inputs'
 complete -c vyre -n '__fish_seen_subcommand_from math' -l without-f64 -d 'use the bodies without f64'
+complete -c vyre -n '__fish_seen_subcommand_from math' -l with-tables -d 'use the bodies with tables'
 complete -c vyre -n '__fish_seen_subcommand_from math' -l compare -r -d 'compare with the digests of a file'
 complete -c vyre -n '__fish_seen_subcommand_from gen' -l count -s n -x -d 'number of cases'
 complete -c vyre -n '__fish_seen_subcommand_from gen' -l statements -x -d 'approximate number of statements'

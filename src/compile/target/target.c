@@ -80,7 +80,7 @@ vy_target_desc vy_ptx_target(uint32_t architecture, int cancellable) {
     vy_target_desc target = ptx;
     if (architecture >= 80)
         target.exact |= EXACT(BF16_FMA) | EXACT(BF16_CONVERT);
-    target.math = has_fast_f64(architecture) ? VY_MATH_WITH_F64 : VY_MATH_WITHOUT_F64;
+    target.math = has_fast_f64(architecture) ? VY_MATH_WITH_TABLES : VY_MATH_WITHOUT_F64;
     target.ends_at_grid_barriers = architecture >= VY_PTX_GRID_BARRIERS;
     target.cancellable = cancellable != 0;
     return target;

@@ -53,7 +53,8 @@ typedef struct vy_predication {
 /* Which body of a math function is compiled, if the standard library has two. Both return the same bits. */
 typedef enum vy_math_variant {
     VY_MATH_WITH_F64,
-    VY_MATH_WITHOUT_F64 /* the target has no f64, or a slow one */
+    VY_MATH_WITHOUT_F64, /* the target has no f64, or a slow one */
+    VY_MATH_WITH_TABLES  /* reads of a table cost less than a few ops of f64 */
 } vy_math_variant;
 
 /* Errata of ptxas that need other code in some programs, with their numbers in docs/internals/ptx.md. The emitter never
