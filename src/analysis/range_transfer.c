@@ -263,6 +263,25 @@ static vy_range range_of_literal(const vy_ranges *r, const vy_expr *e) {
     return (vy_range){bits, bits};
 }
 
+/* What an access of a constant array of floats may read: its elements, and 0 outside. Nothing is known of arrays with
+ * more than MOST_ELEMENTS: their elements are examined for each access. */
+enum { MOST_ELEMENTS = 512 };
+
+static vy_range range_of_elements(const vy_ranges *r, const vy_memory *m) {
+    if (m->space != VY_SPACE_CONSTANT || m->elements > MOST_ELEMENTS ||
+        (m->type != VYRE_TYPE_F32 && m->type != VYRE_TYPE_F64))
+        return r->whole[m->type];
+    const uint8_t *bytes = vy_constant_bytes(r->program, m);
+    vy_range all = vy_float_literal(m->type, 0);
+    for (uint32_t i = 0; i < m->elements; i++) {
+        uint64_t bits = vy_value_load((vyre_type)m->type, bytes + i * vyre_type_size((vyre_type)m->type));
+        all = vy_float_op(VYRE_OP_SELECT, m->type, all, all, vy_float_literal(m->type, bits));
+        if (!vy_float_is_known(all))
+            break;
+    }
+    return all;
+}
+
 vy_interval vy_fact_of_length(const vyre_program *p, uint32_t memory) {
     uint64_t length = vy_memory_known_length(p, memory);
     return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(VYRE_TYPE_U32);
@@ -347,6 +366,8 @@ static void visit_expr(vy_ranges *r, uint32_t expr) {
     case VY_EXPR_LOAD:
         if (r->asks & VY_ASKS_LOADS)
             r->load_inside[expr] = vy_index_is_inside(r, e->a, e->b);
+        if (e->c == VY_NONE)
+            range = range_of_elements(r, &r->program->memories.items[e->a]);
         break;
     case VY_EXPR_OP:
         may_bound = op_may_bound(r, e);

@@ -326,6 +326,7 @@ static int is_number(const char *value) {
     snprintf(text, sizeof text,
              "program p {\n param a : f32\n param d : f64\n param k : u32\n param n : u64\n buffer x : f32 read\n"
              " buffer z : f64 write count 1\n workgroup 1\n grid 1\n"
+             " const T : f32 [2] = [1.0, -2.0]\n const U : f32 [2] = [f32.nan, 1.0]\n"
              " let c = a < 100.0 ? a : 100.0\n let b = c > -8.0 ? c : -8.0\n z[0] = f64(%s)\n}\n",
              value);
     vyre_program *program = vy_test_parse(text);
@@ -376,6 +377,9 @@ static void numbers(void **state) {
     NUMBER("bitcast<f64>((n & 0x3ff) << 52)");
     MAY_BE_NAN("bitcast<f64>((n & 0x7ff) << 52) * 0.0");
     MAY_BE_NAN("sqrt(b)");
+    NUMBER("fma(b, T[k & 1], T[k])");
+    MAY_BE_NAN("1.0 / T[k]"); /* 0 outside */
+    MAY_BE_NAN("U[k]");
 }
 
 /* ---- memory ---- */
