@@ -96,6 +96,13 @@ vyre_status vy_fail_memory(vyre_error *error, const char *what) {
     return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for %s", what);
 }
 
+vyre_status vy_fail_limit(vyre_error *error, const char *fix, const char *what) {
+    char why[sizeof error->message] = "";
+    if (error)
+        memcpy(why, error->message, sizeof why);
+    return vy_fail(error, VYRE_LIMIT, fix, "%s: %.400s", what, why);
+}
+
 vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) {
     return vy_fail(error, VYRE_INVALID_ARGUMENT,
                    VY_FIX("pass a pointer as `%s`; the header that declares %s lists the arguments that may be NULL",

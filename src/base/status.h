@@ -22,6 +22,9 @@
 vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
 /* Out of host memory while doing `what`. */
 vyre_status vy_fail_memory(vyre_error *error, const char *what);
+/* VYRE_LIMIT with the message `what: the previous message`: code that was added to a valid program can only exceed a
+ * limit. */
+vyre_status vy_fail_limit(vyre_error *error, const char *fix, const char *what);
 /* An argument is NULL although the header of the public function does not allow it. */
 vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) VY_COLD;
 /* A public function that returns a status starts with one of these for each pointer: it returns VYRE_INVALID_ARGUMENT

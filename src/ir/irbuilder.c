@@ -298,11 +298,8 @@ uint32_t vy_irb_literal(vy_irb *draft, vyre_type type, uint64_t bits) {
 uint32_t vy_irb_variable(vy_irb *draft, uint32_t variable) {
     if (variable >= draft->program->variables.count)
         return VY_NONE;
-    return vy_irb_expr(draft, &(vy_expr){.kind = VY_EXPR_VARIABLE,
-                                         .type = draft->program->variables.items[variable].type,
-                                         .a = variable,
-                                         .b = VY_NONE,
-                                         .c = VY_NONE});
+    const vy_expr expr = vy_variable_expr((vyre_type)draft->program->variables.items[variable].type, variable);
+    return vy_irb_expr(draft, &expr);
 }
 
 uint32_t vy_irb_load(vy_irb *draft, uint32_t memory, uint32_t index) {

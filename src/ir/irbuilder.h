@@ -87,6 +87,10 @@ uint32_t vy_irb_clone_array(vy_irb *draft, const vyre_program *from, uint32_t me
 uint32_t vy_irb_expr(vy_irb *draft, const vy_expr *expr);
 /* A literal expression with a proper value, to overwrite an existing expression. */
 vy_expr vy_literal_expr(vyre_type type, uint64_t bits);
+/* The expression that reads a variable. */
+static inline vy_expr vy_variable_expr(vyre_type type, uint32_t variable) {
+    return (vy_expr){.kind = VY_EXPR_VARIABLE, .type = (uint8_t)type, .a = variable, .b = VY_NONE, .c = VY_NONE};
+}
 uint32_t vy_irb_literal(vy_irb *draft, vyre_type type, uint64_t bits);
 uint32_t vy_irb_variable(vy_irb *draft, uint32_t variable);
 uint32_t vy_irb_load(vy_irb *draft, uint32_t memory, uint32_t index);

@@ -324,6 +324,17 @@ static inline const char *vy_symbol_name(const vyre_program *program, vy_symbol 
     return name < program->names.size ? program->names.pool + name : "";
 }
 
+/* The number of invocations of a workgroup. */
+static inline uint32_t vy_workgroup_invocations(const vyre_program *program) {
+    return program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
+}
+
+/* The result of a transform that changes nothing: the program itself, with one more reference. */
+static inline vyre_status vy_program_unchanged(const vyre_program *program, vyre_program **out) {
+    *out = vyre_program_retain((vyre_program *)program);
+    return VYRE_OK;
+}
+
 /* An element by its index. */
 static inline const vy_stmt *vy_stmt_at(const vyre_program *program, uint32_t stmt) {
     return &program->stmts.items[stmt];
@@ -405,8 +416,10 @@ int vy_expr_equal(const vyre_program *program, uint32_t one, uint32_t other);
  * VY_NONE. */
 int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
 
-/* The operands a, b, c of a statement in canonical order; VY_NONE for operands that its kind does not have. */
+/* The operands a, b, c of a statement, and of an expression, in canonical order; VY_NONE for operands that its kind
+ * does not have. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
+#define VY_EXPR_OPERANDS(expr) VY_STMT_OPERANDS(expr)
 
 /* Attributes: compile-time parameters in the call of an op, `sound.gain<shift = 3>(x)`.
  *
