@@ -53,12 +53,11 @@ static uint64_t count(const vyre_program *p, uint32_t first, uint32_t end, uint6
 }
 
 vy_work_estimate vy_work_estimate_of(const vyre_program *program) {
-    const uint32_t *size = program->workgroup;
     vy_work_estimate made = {.varies = 0};
     uint32_t stmts = program->stmts.count;
     uint64_t executed = count(program, 0, stmts, 1, &made.varies);
     uint64_t nodes = executed * (1 + program->exprs.count / (stmts ? stmts : 1)) + 1;
-    made.nodes = nodes * ((uint64_t)size[0] * size[1] * size[2]);
+    made.nodes = nodes * vy_workgroup_invocations(program);
     return made;
 }
 

@@ -71,11 +71,6 @@ static void observe_pass(void *user, const vyre_pass_run *pass, const vyre_progr
 
 /* ---- the passes: each makes a program of r->program, or retains that ---- */
 
-static vyre_status unchanged(const run *r, vyre_program **out) {
-    *out = vyre_program_retain(r->program);
-    return VYRE_OK;
-}
-
 /* Before `inline`, while an op's body is a function. A program that was transformed after linking is unchanged. */
 static vyre_status run_math_variants(run *r, vyre_program **out, vyre_error *error) {
     static const char *const variants[] = {
@@ -142,7 +137,7 @@ static vyre_status run_fold_late(run *r, vyre_program **out, vyre_error *error) 
                                        PASS(GVN),    PASS(RANGE),       PASS(STRENGTH_REDUCE), PASS(DCE)};
 #undef PASS
     if (!r->unrolled_late)
-        return unchanged(r, out);
+        return vy_program_unchanged(r->program, out);
     r->late.unroll.folds = VY_FOLDS_ALL;
     return optimise(r, &(vyre_optimize_options){.passes = passes, .pass_count = sizeof passes / sizeof *passes},
                     &r->late, out, error);
@@ -159,7 +154,7 @@ static vyre_status lower_zero_init(const vyre_program *program, const vy_target_
 static vyre_status run_verify(run *r, vyre_program **out, vyre_error *error) {
     vyre_status status = r->target.unroll_arrays ? vy_program_verify_for_codegen(r->program, error)
                                                  : vy_program_verify(r->program, error);
-    return status == VYRE_OK ? unchanged(r, out) : status;
+    return status == VYRE_OK ? vy_program_unchanged(r->program, out) : status;
 }
 
 static vyre_status lower_unroll_arrays(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
@@ -342,12 +337,8 @@ static vyre_status run_row(run *r, unsigned i, vyre_error *error) {
 
 /* What the passes make is valid but for the limits of the language, which the original kept. */
 static vyre_status fail_limit(vyre_error *error) {
-    char why[sizeof error->message] = "";
-    if (error)
-        memcpy(why, error->message, sizeof why);
-    return vy_fail(error, VYRE_LIMIT,
-                   "write less of what the message names, or choose a device for which less is rewritten",
-                   "the legalised program exceeds a limit: %.400s", why);
+    return vy_fail_limit(error, "write less of what the message names, or choose a device for which less is rewritten",
+                         "the legalised program exceeds a limit");
 }
 
 static vyre_status run_table(run *r, vyre_error *error) {

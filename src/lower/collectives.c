@@ -366,11 +366,10 @@ static uint32_t block_of(const vy_target_desc *target) {
 
 vyre_status vy_legalize_collectives(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                     vyre_error *error) {
-    const uint32_t *size = program->workgroup;
     uint32_t variables = program->variables.count, memories = program->memories.count;
     vy_collective_lowering m = {.rw = {.from = program, .error = error},
                                 .target = target,
-                                .count = size[0] * size[1] * size[2],
+                                .count = vy_workgroup_invocations(program),
                                 .block = block_of(target)};
     size_t bytes = vy_array_size((size_t)variables + memories + 1, sizeof(uint32_t));
     uint32_t *maps = vy_allocate(bytes);

@@ -221,7 +221,7 @@ static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigne
 
 static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, unsigned depth, uint64_t *out) {
     const vy_expr *exprs = f->p->exprs.items;
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     uint64_t v[3] = {0, 0, 0};
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++)
         if (is_leaf(f, &exprs[operands[i]], &v[i]))
@@ -280,7 +280,7 @@ static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
     if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
         return compute_all(f, arena, vy_let_value(&f->uses, e->a));
     if (e->kind == VY_EXPR_OP) {
-        const uint32_t operands[3] = {e->a, e->b, e->c};
+        const uint32_t *operands = VY_EXPR_OPERANDS(e);
         uint64_t *v[3] = {NULL, NULL, NULL};
         for (int i = 0; i < 3; i++)
             if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
@@ -674,8 +674,7 @@ static vyre_status prove(definite_init *f, vyre_error *error) {
 }
 
 vyre_status vy_zero_init_needs(const vyre_program *program, uint8_t *needs, vyre_error *error) {
-    const uint32_t *size = program->workgroup;
-    definite_init f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
+    definite_init f = {.p = program, .needs = needs, .size = vy_workgroup_invocations(program), .times = 1};
     memset(needs, 0, program->memories.count);
     vyre_status status = prove(&f, error);
     vy_ranges_free(f.ranges);
@@ -790,13 +789,11 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
 
 vyre_status vy_legalize_zero_init(const vyre_program *program, vyre_program **out, vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = fill, .changes_stmt_hook = is_first, .keeps_names = 1, .keeps_blocks = 1};
-    const uint32_t *size = program->workgroup;
-    filling f = {.index = VY_NONE, .size = size[0] * size[1] * size[2]};
+    filling f = {.index = VY_NONE, .size = vy_workgroup_invocations(program)};
     uint64_t changes;
     *out = NULL;
     if (program->memories.count == program->buffer_count) { /* no arrays */
-        *out = vyre_program_retain((vyre_program *)program);
-        return VYRE_OK;
+        return vy_program_unchanged(program, out);
     }
     f.needs = vy_allocate_zero(program->memories.count + 1u);
     if (!f.needs)
@@ -806,7 +803,7 @@ vyre_status vy_legalize_zero_init(const vyre_program *program, vyre_program **ou
     if (status == VYRE_OK && needs)
         status = vy_rewrite_run(program, &hooks, &f, NULL, out, &changes, error);
     else if (status == VYRE_OK)
-        *out = vyre_program_retain((vyre_program *)program);
+        vy_program_unchanged(program, out);
     vy_release(f.needs, program->memories.count + 1u);
     return status;
 }

@@ -20,11 +20,6 @@ static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
     return tree;
 }
 
-static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
-    (void)rw, (void)type, (void)space;
-    return tree;
-}
-
 /* A literal becomes its pattern, not its value. */
 static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
     if (e->kind != VY_EXPR_LITERAL || e->type != F64)
@@ -66,10 +61,5 @@ static void declare(vy_legalizer *rw) {
         made->memories.items[i].type = (uint8_t)carrier(rw, (vyre_type)vy_memory_at(made, i)->type);
 }
 
-const vy_legalizer_phase vy_legalize_f64_as_bits = {.carrier = carrier,
-                                                    .widen = widen,
-                                                    .narrow = narrow,
-                                                    .op = lower_op,
-                                                    .keeps = keeps,
-                                                    .declare = declare,
-                                                    .leaf = leaf};
+const vy_legalizer_phase vy_legalize_f64_as_bits = {
+    .carrier = carrier, .widen = widen, .op = lower_op, .keeps = keeps, .declare = declare, .leaf = leaf};

@@ -27,16 +27,11 @@ uint32_t vy_legal_types(const vyre_program *p) {
     return types;
 }
 
-static vyre_status unchanged(const vyre_program *program, vyre_program **out) {
-    *out = vyre_program_retain((vyre_program *)program);
-    return VYRE_OK;
-}
-
 /* Without traps and polls all invocations end together. */
 vyre_status vy_lower_traps(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                            vyre_error *error) {
     int may_end = target->cancellable || (program->facts & VY_PROGRAM_HAS_TRAP);
-    return may_end ? vy_legalize_traps(program, target, out, error) : unchanged(program, out);
+    return may_end ? vy_legalize_traps(program, target, out, error) : vy_program_unchanged(program, out);
 }
 
 /* Also drops prints, which only the reference interpreter executes. */
@@ -45,7 +40,7 @@ vyre_status vy_lower_collectives(const vyre_program *program, const vy_target_de
     int changes = (program->facts & VY_PROGRAM_HAS_PRINT) != 0;
     for (uint32_t i = 0; i < program->stmts.count && !changes; i++)
         changes = vy_stmt_at(program, i)->kind == VY_STMT_COLLECTIVE;
-    return changes ? vy_legalize_collectives(program, target, out, error) : unchanged(program, out);
+    return changes ? vy_legalize_collectives(program, target, out, error) : vy_program_unchanged(program, out);
 }
 
 vyre_status vy_lower_bounds_checks(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
@@ -58,7 +53,7 @@ vyre_status vy_lower_promote_narrow(const vyre_program *program, const vy_target
                                     vyre_error *error) {
     const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
     if (!(vy_legal_types(program) & narrow))
-        return unchanged(program, out);
+        return vy_program_unchanged(program, out);
     return run_phase(program, &vy_legalize_promote_narrow, vy_softlib_narrow, target->exact, out, error);
 }
 
@@ -70,14 +65,14 @@ vyre_status vy_lower_numerics(const vyre_program *program, const vy_target_desc 
 vyre_status vy_lower_f64_as_bits(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                  vyre_error *error) {
     if (!(vy_legal_types(program) & VY_TYPE(F64)))
-        return unchanged(program, out);
+        return vy_program_unchanged(program, out);
     return run_phase(program, &vy_legalize_f64_as_bits, vy_softlib_none, target->exact, out, error);
 }
 
 vyre_status vy_lower_split_int64(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                  vyre_error *error) {
     if (!(vy_legal_types(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
-        return unchanged(program, out);
+        return vy_program_unchanged(program, out);
     return run_phase(program, &vy_legalize_split_int64, vy_softlib_int64, target->exact, out, error);
 }
 
@@ -89,11 +84,6 @@ vyre_status vy_lower_split_int64(const vyre_program *program, const vy_target_de
 static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     (void)rw;
     return type;
-}
-
-static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
-    (void)rw, (void)type;
-    return tree;
 }
 
 /* Whether a value is known, by its expression, not to be a NaN other than the canonical one. */
@@ -199,10 +189,5 @@ static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, 
     return vy_legalizer_call(rw, function, trees, vyre_op_get(op)->arity);
 }
 
-const vy_legalizer_phase vy_legalize_numerics = {.start = start,
-                                                 .carrier = carrier,
-                                                 .widen = widen,
-                                                 .narrow = narrow,
-                                                 .op = lower_op,
-                                                 .keeps = keeps,
-                                                 .keeps_narrow = 1};
+const vy_legalizer_phase vy_legalize_numerics = {
+    .start = start, .carrier = carrier, .narrow = narrow, .op = lower_op, .keeps = keeps, .keeps_narrow = 1};

@@ -57,13 +57,8 @@ int vy_legalizer_is_literal(const vy_legalizer *rw, uint32_t tree, uint64_t *bit
 uint32_t vy_legalizer_variable(vy_legalizer *rw, uint32_t variable) {
     if (variable == VY_NONE || variable >= rw->copy.draft.program->variables.count)
         return VY_NONE;
-    return vy_legalizer_add(rw,
-                            &(vy_expr){.kind = VY_EXPR_VARIABLE,
-                                       .type = vy_variable_at(rw->copy.draft.program, variable)->type,
-                                       .a = variable,
-                                       .b = VY_NONE,
-                                       .c = VY_NONE},
-                            0);
+    const vy_expr expr = vy_variable_expr((vyre_type)vy_variable_at(rw->copy.draft.program, variable)->type, variable);
+    return vy_legalizer_add(rw, &expr, 0);
 }
 
 uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf) {
@@ -244,6 +239,10 @@ static uint32_t lower_index(vy_legalizer *rw, uint32_t root) {
     return rw->phase->index ? rw->phase->index(rw, tree) : tree;
 }
 
+static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    return rw->phase->widen ? rw->phase->widen(rw, type, tree) : tree;
+}
+
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
     if (root == VY_NONE || rw->copy.draft.failed || rw->status != VYRE_OK)
@@ -261,13 +260,13 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
         return vy_legalizer_add(rw, &e, 0);
     case VY_EXPR_VARIABLE: {
         uint32_t tree = vy_legalizer_variable(rw, rw->copy.variables[e.a]);
-        return is_param(rw, e.a) ? rw->phase->widen(rw, type, tree) : tree;
+        return is_param(rw, e.a) ? widen(rw, type, tree) : tree;
     }
     case VY_EXPR_LOAD:
         e.a = rw->copy.memories[e.a];
         e.b = lower_index(rw, e.b);
         e.c = vy_legalizer_lower(rw, e.c);
-        return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, vy_legalizer_node(rw, e));
+        return e.b == VY_NONE ? VY_NONE : widen(rw, type, vy_legalizer_node(rw, e));
     case VY_EXPR_LEN:
     case VY_EXPR_ALIGN_OFFSET:
         e.a = rw->copy.memories[e.a];
@@ -426,7 +425,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
     const vy_memory *memory = vy_memory_at(rw->from, s->memory);
     uint32_t index = lower_index(rw, s->a);
     uint32_t value = vy_legalizer_lower(rw, s->b);
-    if (value != VY_NONE)
+    if (value != VY_NONE && rw->phase->narrow)
         value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
     index = vy_legalizer_append(rw, index);
     value = vy_legalizer_append(rw, value);
@@ -665,8 +664,7 @@ static vyre_status rewrite(vy_legalizer *rw, vyre_program **out) {
         return vy_fail_memory(rw->error, "a legal program");
     if (rw->phase->declare || rw->others.count)
         return write_program(rw, out);
-    *out = vyre_program_retain((vyre_program *)rw->from);
-    return VYRE_OK;
+    return vy_program_unchanged(rw->from, out);
 }
 
 vyre_status vy_legalizer_run(const vyre_program *program, const vy_legalizer_phase *phase, vy_softlib *library,

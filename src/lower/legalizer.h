@@ -25,7 +25,8 @@ typedef struct vy_legalizer_phase {
     void (*start)(vy_legalizer *rw);
     /* The type that holds values of a type between loads and stores. */
     vyre_type (*carrier)(const vy_legalizer *rw, vyre_type type);
-    /* Converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back. */
+    /* Converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back. NULL: it
+     * is that value. */
     uint32_t (*widen)(vy_legalizer *rw, vyre_type type, uint32_t tree);
     uint32_t (*narrow)(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space);
     /* An op on lowered operands; `operand` is their original type (for select: of the arms). */

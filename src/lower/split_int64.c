@@ -568,19 +568,7 @@ static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     return is_int64(type) ? U32 : type;
 }
 
-static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
-    (void)rw, (void)type;
-    return tree;
-}
-
-static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
-    (void)rw, (void)type, (void)space;
-    return tree;
-}
-
 const vy_legalizer_phase vy_legalize_split_int64 = {.carrier = carrier,
-                                                    .widen = widen,
-                                                    .narrow = narrow,
                                                     .op = lower_op,
                                                     .keeps = keeps,
                                                     .declare = split_int64_declare,

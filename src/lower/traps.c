@@ -96,8 +96,7 @@ static int is_loop_of_many(const traps_plan *plan, uint32_t i) {
  * poll. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8_t *all) {
     uint64_t work = 0;
-    const uint32_t *size = plan->program->workgroup;
-    int is_alone = (uint64_t)size[0] * size[1] * size[2] == 1; /* no other invocation waits */
+    int is_alone = vy_workgroup_invocations(plan->program) == 1; /* no other invocation waits */
     for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
         const vy_stmt *s = stmt_at(plan, i);
         uint8_t *inside = &plan->inside[i];

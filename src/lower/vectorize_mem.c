@@ -409,7 +409,7 @@ vyre_status vy_vectorize_mem(const vyre_program *program, const vy_target_desc *
     vyre_status status = VYRE_OK;
     *out = NULL;
     if (target->access_bytes < 2)
-        *out = vyre_program_retain((vyre_program *)program);
+        vy_program_unchanged(program, out);
     else
         status = fuse(program, target, out, error);
     if (*out && (*out)->is_unique)

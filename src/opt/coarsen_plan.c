@@ -40,7 +40,7 @@ static int builtin_differs(const vyre_program *p, const vy_expr *e) {
 }
 
 static void classify_op(vy_coarsen_plan *plan, uint32_t index, const vy_expr *e) {
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     unsigned size = 1;
     uint8_t is_shared = 1;
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {

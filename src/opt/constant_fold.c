@@ -13,7 +13,7 @@
 /* ---- which expressions fold ---- */
 
 int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     uint64_t args[3] = {0};
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
         const vy_expr *operand = vy_literal_at(p, operands[i]);
@@ -32,7 +32,7 @@ static int fold_builtin(const vyre_program *from, const vy_expr *e, uint64_t *bi
         return 0;
     *bits = e->op == VYRE_BUILTIN_WORKGROUP_SIZE ? size[e->axis] : 0;
     return e->op == VYRE_BUILTIN_WORKGROUP_SIZE || (e->op == VYRE_BUILTIN_LOCAL_ID && size[e->axis] == 1) ||
-           (e->op == VYRE_BUILTIN_LOCAL_INDEX && size[0] * size[1] * size[2] == 1);
+           (e->op == VYRE_BUILTIN_LOCAL_INDEX && vy_workgroup_invocations(from) == 1);
 }
 
 /* Whether a literal index is outside `length` elements. The index is compared as a mathematical integer, so a

@@ -327,7 +327,7 @@ static uint32_t hash_of(const walk *w, const vy_expr *e) {
         return 0;
     if (e->kind != VY_EXPR_OP)
         return mix(hash, e->a) | 1;
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
         if (!w->hash[operands[i]])
             return 0;

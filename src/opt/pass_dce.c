@@ -446,7 +446,7 @@ static vyre_status edit(const marking *m, vyre_program **out, uint64_t *changes,
     const dce_plan dead = {m->needed, m->is_overwritten, m->unused, m->uses.first_expr};
     vyre_status status = dce_compact((vyre_program *)m->program, &dead, changes, error);
     if (status == VYRE_OK)
-        *out = vyre_program_retain((vyre_program *)m->program);
+        vy_program_unchanged(m->program, out);
     return status;
 }
 
@@ -466,7 +466,7 @@ vyre_status vy_pass_dce(const vyre_program *from, const vy_opt_policy *rules, vy
     if (status == VYRE_OK) {
         mark(&m);
         if (!leaves_out(&m))
-            *out = vyre_program_retain((vyre_program *)from);
+            vy_program_unchanged(from, out);
         else if (dce_may_compact(from))
             status = edit(&m, out, changes, error);
         else

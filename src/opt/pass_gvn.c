@@ -256,11 +256,7 @@ static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
     }
     if (variable == VY_NONE)
         return 0;
-    *leaf = (vy_expr){.kind = VY_EXPR_VARIABLE,
-                      .type = vy_variable_at(rw->draft.program, variable)->type,
-                      .a = variable,
-                      .b = VY_NONE,
-                      .c = VY_NONE};
+    *leaf = vy_variable_expr((vyre_type)vy_variable_at(rw->draft.program, variable)->type, variable);
     return 1;
 }
 
@@ -391,7 +387,7 @@ vyre_status vy_pass_gvn(const vyre_program *from, const vy_opt_policy *rules, vy
                          : n.changes ? gvn_write(&n, out, changes, error)
                                      : VYRE_OK;
     if (!n.failed && !n.changes)
-        *out = vyre_program_retain((vyre_program *)from);
+        vy_program_unchanged(from, out);
     vy_ranges_free(n.ranges);
     vy_arena_free(&arena);
     vy_release(n.block, n.size);

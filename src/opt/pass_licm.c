@@ -101,7 +101,7 @@ static void measure(hoisting *h, uint32_t index) {
         loads = is_harmless(h->program, e) ? LOADS_HARMLESS : LOADS_ANYTHING;
         loads = loads > h->loads[e->b] ? loads : h->loads[e->b];
     } else if (e->kind == VY_EXPR_OP) {
-        const uint32_t operands[3] = {e->a, e->b, e->c};
+        const uint32_t *operands = VY_EXPR_OPERANDS(e);
         for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
             level = most(level, h->of_expr[operands[i]]);
             loads = loads > h->loads[operands[i]] ? loads : h->loads[operands[i]];
@@ -203,7 +203,7 @@ static void visit_exprs(hoisting *h, const vy_stmt *s) {
         return; /* all levels are 0 */
     for (uint32_t i = first; i < h->next_expr; i++)
         measure(h, i);
-    const uint32_t roots[3] = {s->a, s->b, s->c};
+    const uint32_t *roots = VY_STMT_OPERANDS(s);
     for (int i = 0; i < 3; i++)
         if (roots[i] != VY_NONE)
             choose(h, roots[i], h->depth, 0);
@@ -388,8 +388,7 @@ vyre_status vy_pass_licm(const vyre_program *from, const vy_opt_policy *rules, v
     *out = NULL;
     *changes = 0;
     if (!has_loops(from)) {
-        *out = vyre_program_retain((vyre_program *)from);
-        return VYRE_OK;
+        return vy_program_unchanged(from, out);
     }
     h.failed = !prepare(&h);
     for (uint32_t i = 0; i < from->functions.count && !h.failed; i++)
@@ -398,7 +397,7 @@ vyre_status vy_pass_licm(const vyre_program *from, const vy_opt_policy *rules, v
                          : h.leaves ? vy_rewrite_run(from, &hooks, &h, NULL, out, changes, error)
                                     : VYRE_OK;
     if (!h.failed && !h.leaves)
-        *out = vyre_program_retain((vyre_program *)from);
+        vy_program_unchanged(from, out);
     vy_release(h.block, h.size);
     VY_VECTOR_FREE(&h.log);
     return status;

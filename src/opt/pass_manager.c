@@ -207,8 +207,7 @@ static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_o
     if (!*was_refused)
         return status;
     *changes = 0;
-    *out = vyre_program_retain((vyre_program *)from);
-    return VYRE_OK;
+    return vy_program_unchanged(from, out);
 }
 
 vyre_status vy_pass_run_unverified(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules,

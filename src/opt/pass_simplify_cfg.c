@@ -62,9 +62,8 @@ vyre_status vy_pass_simplify_cfg(const vyre_program *from, const vy_opt_policy *
     (void)rules;
     static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1, .supports_dry_run = 1};
     if (!may_change(from)) {
-        *out = vyre_program_retain((vyre_program *)from);
         *changes = 0;
-        return VYRE_OK;
+        return vy_program_unchanged(from, out);
     }
     return vy_rewrite_run(from, &hooks, NULL, NULL, out, changes, error);
 }

@@ -82,7 +82,7 @@ static int depends_on_single_variable(const vy_def_use *u, uint32_t loop, uint32
     }
     if (e->kind != VY_EXPR_OP)
         return 0;
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
         if (!depends_on_single_variable(u, loop, operands[i], variable, effort))
             return 0;
@@ -96,7 +96,7 @@ static uint64_t evaluate(const vy_def_use *u, uint32_t loop, uint32_t expr, uint
         return e->bits;
     if (e->kind == VY_EXPR_VARIABLE)
         return e->a == variable ? value : evaluate(u, loop, let_of(u, loop, e->a), variable, value);
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     uint64_t args[3] = {0, 0, 0};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
         args[i] = evaluate(u, loop, operands[i], variable, value);
@@ -378,7 +378,7 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules,
     if (status == VYRE_OK && parts && has_unrolled(&u, from))
         status = vy_rewrite_run(from, &hooks, &u, NULL, out, changes, error);
     else if (status == VYRE_OK)
-        *out = vyre_program_retain((vyre_program *)from);
+        vy_program_unchanged(from, out);
     vy_arena_free(&u.arena);
     if (u.uncounted_nodes && *out)
         (*out)->uncounted_nodes = from->uncounted_nodes + u.uncounted_nodes;

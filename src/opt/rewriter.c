@@ -180,11 +180,7 @@ uint32_t vy_rewrite_make_variable(vy_rewrite *rw, uint32_t variable) {
         return VY_NONE;
     if (rw->is_dry_run)
         return note_change(rw);
-    vy_expr expr = {.kind = VY_EXPR_VARIABLE,
-                    .type = vy_variable_at(rw->draft.program, variable)->type,
-                    .a = variable,
-                    .b = VY_NONE,
-                    .c = VY_NONE};
+    const vy_expr expr = vy_variable_expr((vyre_type)vy_variable_at(rw->draft.program, variable)->type, variable);
     return add_node(rw, &expr, rw->draft.position);
 }
 
@@ -653,8 +649,7 @@ static vyre_status edit_program(vy_rewrite *rw, vyre_program **out, vyre_error *
     vy_rewrite_edit(rw);
     if (rw->draft.failed)
         return vy_fail_memory(error, "a pass");
-    *out = vyre_program_retain((vyre_program *)rw->from);
-    return VYRE_OK;
+    return vy_program_unchanged(rw->from, out);
 }
 
 static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
@@ -667,8 +662,7 @@ static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error 
         rw->hooks->finish(rw);
     if (rw->draft.failed || rw->changes)
         return vy_irb_finish(&rw->draft, rw->from->source, NULL, out, error);
-    *out = vyre_program_retain((vyre_program *)rw->from);
-    return VYRE_OK;
+    return vy_program_unchanged(rw->from, out);
 }
 
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
@@ -689,7 +683,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     if (rw.draft.failed) {
         status = vy_fail_memory(error, "a pass");
     } else if (!rw.changes) {
-        *out = vyre_program_retain((vyre_program *)from);
+        vy_program_unchanged(from, out);
     } else {
         status = vy_rewrite_may_edit(&rw)           ? edit_program(&rw, out, error)
                  : vy_rewrite_may_stay(from, hooks) ? vy_rewrite_in_place(&rw, out, error)

@@ -416,11 +416,8 @@ static int write_load(const unroll_writer *w, const vy_expr *e, vy_expr *to) {
         *to = (vy_expr){.type = e->type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = value};
         return 1;
     }
-    *to = (vy_expr){.kind = VY_EXPR_VARIABLE,
-                    .type = e->type,
-                    .a = w->plan.array[e->a] == VY_ARRAY_STAYS ? w->loaded[load] - 1 : (uint32_t)value,
-                    .b = VY_NONE,
-                    .c = VY_NONE};
+    *to = vy_variable_expr((vyre_type)e->type,
+                           w->plan.array[e->a] == VY_ARRAY_STAYS ? w->loaded[load] - 1 : (uint32_t)value);
     return 1;
 }
 
@@ -830,8 +827,7 @@ vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vy
     unroll_writer w = {.p = program};
     *out = NULL;
     if (program->level != VYRE_LEVEL_LEGAL || !vy_unroll_arrays_takes(program)) {
-        *out = vyre_program_retain((vyre_program *)program);
-        return VYRE_OK;
+        return vy_program_unchanged(program, out);
     }
     vyre_status status = vy_unroll_arrays_plan_make(&w.plan, program, error);
     if (status == VYRE_OK && !prepare(&w))
@@ -840,8 +836,7 @@ vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vy
         status = write_program(&w, out, error);
     if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) { /* a limit of the language: the program stays
                                                                    * unchanged */
-        *out = vyre_program_retain((vyre_program *)program);
-        status = VYRE_OK;
+        status = vy_program_unchanged(program, out);
     }
     vy_unroll_arrays_plan_free(&w.plan);
     VY_VECTOR_FREE(&w.patterns);

@@ -36,11 +36,8 @@ static vyre_status list_buffers(vy_split *split, vyre_error *error) {
 static vyre_status explain(const vy_split *split, vyre_status status, vyre_error *error) {
     if (status != VYRE_INVALID_PROGRAM)
         return status;
-    char reason[sizeof error->message] = "";
-    if (error)
-        memcpy(reason, error->message, sizeof reason);
-    return vy_fail(error, VYRE_LIMIT, "move grid_barrier to the top level, or make the program smaller",
-                   "`%s` cannot be split at its grid barriers: %s", vyre_program_name(split->plan->program), reason);
+    return vy_fail_limit(error, "move grid_barrier to the top level, or make the program smaller",
+                         VY_FIX("`%s` cannot be split at its grid barriers", vyre_program_name(split->plan->program)));
 }
 
 static vyre_status make_segments(vy_split *split, vyre_error *error) {

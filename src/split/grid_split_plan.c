@@ -562,7 +562,7 @@ static uint32_t weigh(const allocator *a, uint32_t root) {
     if (e->kind != VY_EXPR_OP)
         return 1;
     uint32_t weight = 1;
-    const uint32_t operands[3] = {e->a, e->b, e->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(e);
     for (int i = 0; i < 3 && weight <= MOST_NODES; i++)
         weight += weigh(a, operands[i]);
     return weight;

@@ -99,11 +99,6 @@ static uint32_t buffer_of(const vy_segment *s, vy_spill_slot spill) {
     return s->buffers[spill.width];
 }
 
-static uint32_t group_size(const vy_segment *s) {
-    const uint32_t *size = s->plan->program->workgroup;
-    return size[0] * size[1] * size[2];
-}
-
 /* ---- values and their stored form ---- */
 
 static uint32_t encode(vy_segment *s, uint8_t type, uint8_t width, uint32_t value) {
@@ -162,12 +157,12 @@ static uint32_t open_loop(vy_segment *s, const vy_memory *m) {
         return vy_irb_for(draft_of(s), name, VYRE_TYPE_U32, from, to, VY_NONE);
     }
     uint32_t from = builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0), to = number(s, m->elements),
-             step = number(s, group_size(s));
+             step = number(s, vy_workgroup_invocations(s->plan->program));
     return vy_irb_for(draft_of(s), name, VYRE_TYPE_U32, from, to, step);
 }
 
 static void barrier(vy_segment *s) {
-    if (group_size(s) == 1)
+    if (vy_workgroup_invocations(s->plan->program) == 1)
         return;
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = VYRE_SCOPE_WORKGROUP;
@@ -247,12 +242,12 @@ static uint32_t linear_group(vy_segment *s) {
 }
 
 static uint32_t linear_invocation(vy_segment *s) {
-    uint32_t first = with_number(s, use(s, s->group), VYRE_OP_MUL, group_size(s));
+    uint32_t first = with_number(s, use(s, s->group), VYRE_OP_MUL, vy_workgroup_invocations(s->plan->program));
     return with_builtin(s, first, VYRE_OP_ADD, VYRE_BUILTIN_LOCAL_INDEX, 0);
 }
 
 static uint32_t all_invocations(vy_segment *s) {
-    uint32_t count = number(s, group_size(s));
+    uint32_t count = number(s, vy_workgroup_invocations(s->plan->program));
     for (unsigned axis = 0; axis < 3; axis++)
         count = with_builtin(s, count, VYRE_OP_MUL, VYRE_BUILTIN_GROUP_COUNT, axis);
     return count;

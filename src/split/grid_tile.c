@@ -92,11 +92,7 @@ static void copy_body(baser *b) {
     for (uint32_t i = first; i < made->exprs.count; i++) {
         vy_expr *e = &made->exprs.items[i];
         if (e->kind == VY_EXPR_BUILTIN && b->variables[e->op][e->axis] != VY_NONE)
-            *e = (vy_expr){.kind = VY_EXPR_VARIABLE,
-                           .type = VYRE_TYPE_U32,
-                           .a = b->variables[e->op][e->axis],
-                           .b = VY_NONE,
-                           .c = VY_NONE};
+            *e = vy_variable_expr(VYRE_TYPE_U32, b->variables[e->op][e->axis]);
     }
 }
 
@@ -120,11 +116,8 @@ static vyre_status write_program(baser *b, const vyre_program *from, vyre_progra
 static vyre_status explain(const vyre_program *program, vyre_status status, vyre_error *error) {
     if (status != VYRE_INVALID_PROGRAM)
         return status;
-    char reason[sizeof error->message] = "";
-    if (error)
-        memcpy(reason, error->message, sizeof reason);
-    return vy_fail(error, VYRE_LIMIT, "make the program smaller, or dispatch fewer workgroups at a time",
-                   "`%s` cannot be launched in pieces: %s", vyre_program_name(program), reason);
+    return vy_fail_limit(error, "make the program smaller, or dispatch fewer workgroups at a time",
+                         VY_FIX("`%s` cannot be launched in pieces", vyre_program_name(program)));
 }
 
 static vyre_status rewrite(const vyre_program *from, vyre_program **out, vyre_error *error) {

@@ -35,7 +35,7 @@ static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
         add_expr(p, x->b, l);
         add_expr(p, x->c, l);
     } else if (x->kind == VY_EXPR_OP) {
-        const uint32_t operands[3] = {x->a, x->b, x->c};
+        const uint32_t *operands = VY_EXPR_OPERANDS(x);
         l->ops++;
         l->is_long |= !is_simple(x, l);
         for (unsigned i = 0; i < vy_ptx_arity(x); i++)
@@ -195,14 +195,13 @@ int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 static uint64_t local_values(vy_ptx *e, uint32_t expr) {
     const vyre_program *p = e->program;
     const vy_expr *x = vy_expr_at(p, expr);
-    const uint32_t *size = p->workgroup;
     uint32_t declared = x->kind == VY_EXPR_VARIABLE ? vy_ptx_next_def(e, x->a, 0) : VY_NONE;
     if (declared != VY_NONE && vy_stmt_at(p, declared)->kind == VY_STMT_LET)
         x = vy_expr_at(p, vy_stmt_at(p, declared)->a);
     if (x->kind != VY_EXPR_BUILTIN)
         return 0;
-    return x->op == VYRE_BUILTIN_LOCAL_INDEX ? (uint64_t)size[0] * size[1] * size[2]
-           : x->op == VYRE_BUILTIN_LOCAL_ID  ? size[x->axis]
+    return x->op == VYRE_BUILTIN_LOCAL_INDEX ? vy_workgroup_invocations(p)
+           : x->op == VYRE_BUILTIN_LOCAL_ID  ? p->workgroup[x->axis]
                                              : 0;
 }
 
