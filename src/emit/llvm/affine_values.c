@@ -21,13 +21,6 @@ uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width) {
 
 /* ---- lanes of rows ---- */
 
-static LLVMValueRef numbers(vy_emitter *e, uint32_t from, uint32_t count) {
-    LLVMValueRef all[2 * VY_LLVM_LANES];
-    for (uint32_t i = 0; i < count; i++)
-        all[i] = vy_llvm_number(e, 32, from + i);
-    return LLVMConstVector(all, count);
-}
-
 static LLVMValueRef splat_row(vy_emitter *e, LLVMValueRef value) {
     LLVMValueRef none = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(value), e->row));
     LLVMValueRef first = LLVMBuildInsertElement(e->builder, none, value, vy_llvm_number(e, 32, 0), "");
@@ -35,18 +28,8 @@ static LLVMValueRef splat_row(vy_emitter *e, LLVMValueRef value) {
                                   "");
 }
 
-LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows) {
-    for (uint32_t lanes = e->row; lanes < e->width; lanes *= 2)
-        for (uint32_t i = 0; 2 * i * lanes < e->width; i++)
-            rows[i] = LLVMBuildShuffleVector(e->builder, rows[2 * i], rows[2 * i + 1], numbers(e, 0, 2 * lanes), "");
-    return rows[0];
-}
-
 LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k) {
-    if (e->row_count == 1)
-        return lanes;
-    return LLVMBuildShuffleVector(e->builder, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), numbers(e, k * e->row, e->row),
-                                  "");
+    return vy_llvm_slice(e, lanes, k * e->row, e->row);
 }
 
 LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride) {
@@ -58,7 +41,7 @@ LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t 
         if (stride)
             parts[k] = LLVMBuildAdd(e->builder, parts[k], LLVMConstVector(steps, e->row), "");
     }
-    return vy_llvm_join(e, parts);
+    return vy_llvm_join(e, parts, e->row, e->width);
 }
 
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k) {
@@ -178,7 +161,7 @@ LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
     if (x->kind != VY_EXPR_OP)
         return vy_llvm_row_of_lanes(e, expr, vy_llvm_expr(e, expr), k);
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    const uint32_t from[3] = {x->a, x->b, x->c};
+    const uint32_t *from = VY_EXPR_OPERANDS(x);
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     for (unsigned i = 0; i < arity; i++)
         values[i] = vy_llvm_row_base(e, from[i], k);
@@ -319,7 +302,7 @@ int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride)
     }
     if (x->kind != VY_EXPR_OP)
         return 0;
-    const uint32_t from[3] = {x->a, x->b, x->c};
+    const uint32_t *from = VY_EXPR_OPERANDS(x);
     uint64_t strides[3] = {0, 0, 0};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
         if (!vy_llvm_guarded_stride(e, from[i], &strides[i]))
@@ -351,7 +334,7 @@ LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, 
         *stride_guard = vy_llvm_both(e, *stride_guard, e->slots[x->a].stride_guard);
         return e->slots[x->a].rows[k];
     }
-    const uint32_t from[3] = {x->a, x->b, x->c};
+    const uint32_t *from = VY_EXPR_OPERANDS(x);
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
         values[i] = vy_llvm_guarded_row_base(e, from[i], k, stride_guard);
@@ -442,23 +425,12 @@ typedef struct part {
     LLVMValueRef lanes;    /* the lane numbers of the part */
 } part;
 
-/* The lane numbers of a part. */
-static LLVMValueRef lanes_from(vy_emitter *e, uint32_t first) {
-    LLVMValueRef all[PART];
-    for (uint32_t i = 0; i < part_lanes(e); i++)
-        all[i] = vy_llvm_number(e, 32, first + i);
-    return LLVMConstVector(all, part_lanes(e));
-}
-
 static part part_at(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask, uint32_t first) {
-    part p = {.at = vy_llvm_address(e, memory, vy_llvm_lane(e, index, first)), .lanes = lanes_from(e, first)};
+    part p = {.at = vy_llvm_address(e, memory, vy_llvm_lane(e, index, first)),
+              .lanes = vy_llvm_numbers(e, first, part_lanes(e))};
     if (mask)
         p.mask = LLVMBuildShuffleVector(B, mask, LLVMGetPoison(LLVMTypeOf(mask)), p.lanes, "");
     return p;
-}
-
-static LLVMValueRef alignment_of(vy_emitter *e, uint32_t memory) {
-    return vy_llvm_number(e, 32, vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type));
 }
 
 /* Inserts the lanes of a part into a longer vector. */
@@ -479,7 +451,8 @@ static LLVMValueRef put_part(vy_emitter *e, LLVMValueRef whole, LLVMValueRef val
 LLVMValueRef vy_llvm_load_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)vy_memory_at(e->program, memory)->type);
     LLVMTypeRef lanes = LLVMVectorType(type, part_lanes(e));
-    LLVMValueRef alignment = alignment_of(e, memory), whole = LLVMGetPoison(vy_llvm_lanes(e, type));
+    LLVMValueRef alignment = vy_llvm_number(e, 32, vy_llvm_element_size(e, memory)),
+                 whole = LLVMGetPoison(vy_llvm_lanes(e, type));
     for (uint32_t first = 0; first < e->width; first += part_lanes(e)) {
         part p = part_at(e, memory, index, mask, first);
         LLVMValueRef args[4] = {p.at, alignment, p.mask, LLVMConstNull(lanes)}, value;
@@ -496,7 +469,7 @@ LLVMValueRef vy_llvm_load_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMVal
 
 void vy_llvm_store_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value,
                                   LLVMValueRef mask) {
-    LLVMValueRef alignment = alignment_of(e, memory);
+    LLVMValueRef alignment = vy_llvm_number(e, 32, vy_llvm_element_size(e, memory));
     for (uint32_t first = 0; first < e->width; first += part_lanes(e)) {
         part p = part_at(e, memory, index, mask, first);
         LLVMValueRef own = LLVMBuildShuffleVector(B, value, LLVMGetPoison(LLVMTypeOf(value)), p.lanes, "");

@@ -175,8 +175,7 @@ static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at,
     LLVMValueRef start = LLVMBuildLoad2(B, word, at, "");
     LLVMSetAlignment(start, (unsigned)vy_llvm_size(a->type));
     LLVMSetOrdering(start, LLVMAtomicOrderingMonotonic);
-    vy_llvm_branch_to(e, loop);
-    vy_llvm_position_at(e, loop);
+    vy_llvm_continue_at(e, loop);
     LLVMValueRef bits = LLVMBuildPhi(B, word, "");
     LLVMValueRef old = LLVMBuildBitCast(B, bits, type, "");
     LLVMValueRef new = LLVMBuildBitCast(B, combine_floats(e, a, old, b), word, "");
@@ -424,6 +423,5 @@ void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
     a.is_own = 1;
     vy_llvm_position_at(e, own);
     write_atomic(e, &a);
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
 }

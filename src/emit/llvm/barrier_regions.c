@@ -211,16 +211,13 @@ static void write_gang(vy_emitter *e, inside_gang *inside, const void *user) {
     start_lanes(e, step);
     code = vy_llvm_block(e, "code");
     e->gang_start = LLVMGetInsertBlock(e->builder);
-    vy_llvm_branch_to(e, code);
-    vy_llvm_position_at(e, code);
+    vy_llvm_continue_at(e, code);
     inside(e, user);
-    vy_llvm_branch_to(e, next);
-    vy_llvm_position_at(e, next);
+    vy_llvm_continue_at(e, next);
     vy_llvm_writeback(e);
     if (inside == write_region)
         keep_lanes(e);
-    vy_llvm_branch_to(e, step);
-    vy_llvm_position_at(e, step);
+    vy_llvm_continue_at(e, step);
 }
 
 /* Whether the gangs are unrolled: if they are few and the code is short, LLVM keeps values in registers across
@@ -243,8 +240,7 @@ void vy_llvm_gangs(vy_emitter *e, inside_gang *inside, const void *user) {
     } else {
         LLVMBasicBlockRef loop = vy_llvm_block(e, "gang"), end = vy_llvm_block(e, "gangs_end"),
                           before = LLVMGetInsertBlock(e->builder);
-        vy_llvm_branch_to(e, loop);
-        vy_llvm_position_at(e, loop);
+        vy_llvm_continue_at(e, loop);
         LLVMValueRef gang = LLVMBuildPhi(e->builder, i32, "gang");
         LLVMValueRef first = e->first_gang ? e->first_gang : vy_llvm_number(e, 32, 0);
         LLVMValueRef behind = e->end_gang ? e->end_gang : vy_llvm_number(e, 32, e->gangs);
@@ -335,8 +331,7 @@ LLVMValueRef vy_llvm_uniform_across_group(vy_emitter *e, uint32_t expr) {
     e->depth = e->group_depth;
     vy_llvm_find_ids(e);
     e->gang_start = LLVMGetInsertBlock(e->builder);
-    vy_llvm_branch_to(e, code);
-    vy_llvm_position_at(e, code);
+    vy_llvm_continue_at(e, code);
     LLVMValueRef first = vy_llvm_lane(e, vy_llvm_expr_lanes(e, expr), 0);
     vy_llvm_writeback(e);
     e->mask = NULL;
@@ -358,8 +353,7 @@ static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         e->loops.items[around - 1].some_left = left;
     vy_llvm_position_at(e, no);
     group_block(e, s->middle, s->end);
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
     e->some_gone |= then_gone;
     if (around)
         e->loops.items[around - 1].some_left |= then_left;
@@ -442,8 +436,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         enter_for(e, s, &c, body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
-        vy_llvm_branch_to(e, head);
-        vy_llvm_position_at(e, head);
+        vy_llvm_continue_at(e, head);
         LLVMBuildCondBr(e->builder, vy_llvm_uniform_across_group(e, s->a), body, exit);
     }
     if (!push_group_loop(e, index, next, exit))

@@ -83,8 +83,7 @@ typedef struct counter {
 static counter count_from(vy_emitter *e, LLVMValueRef from) {
     counter c = {vy_llvm_block(e, "each"), vy_llvm_block(e, "each_end"), NULL};
     LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
-    vy_llvm_branch_to(e, c.head);
-    vy_llvm_position_at(e, c.head);
+    vy_llvm_continue_at(e, c.head);
     c.index = LLVMBuildPhi(B, vy_llvm_int(e, 32), "at");
     LLVMAddIncoming(c.index, &from, &before, 1);
     return c;
@@ -140,8 +139,7 @@ static LLVMValueRef all_values(vy_emitter *e, const collective_site *m, LLVMType
     LLVMBuildStore(B, LLVMBuildAnd(B, count, LLVMBuildSub(B, count, one, ""), ""), left);
     LLVMBasicBlockRef head = vy_llvm_block(e, "fold"), body = vy_llvm_block(e, "fold_one"),
                       end = vy_llvm_block(e, "folded");
-    vy_llvm_branch_to(e, head);
-    vy_llvm_position_at(e, head);
+    vy_llvm_continue_at(e, head);
     LLVMValueRef bits = LLVMBuildLoad2(B, i32, left, "");
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, bits, vy_llvm_number(e, 32, 0), ""), body, end);
     vy_llvm_position_at(e, body);
@@ -475,8 +473,7 @@ static void broadcast_all(vy_emitter *e, const collective_site *m) {
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntULT, lane, vy_llvm_number(e, 32, e->group_size), ""), yes, end);
     vy_llvm_position_at(e, yes);
     LLVMBuildStore(B, element_at(e, m, m->operands, lane), place);
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
     vy_llvm_declare(e, m->s->variable, from_memory(e, m, LLVMBuildLoad2(B, m->element, place, "")));
 }
 

@@ -76,7 +76,7 @@ static uint32_t size_of(const vy_emitter *e, uint32_t first, uint32_t end) {
     uint32_t size = 0;
     for (uint32_t i = first; i < end; i++) {
         const vy_stmt *s = vy_stmt_at(e->program, i);
-        const uint32_t operands[3] = {s->a, s->b, s->c};
+        const uint32_t *operands = VY_STMT_OPERANDS(s);
         size += 4;
         for (int k = 0; k < 3; k++)
             size += operands[k] != VY_NONE;
@@ -129,8 +129,7 @@ static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint
     LLVMBuildCondBr(e->builder, vy_llvm_any(e, mask), some, end);
     vy_llvm_position_at(e, some);
     branch_with(e, mask, first, last);
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
 }
 
 /* Both branches under a divergent condition. `is_part`: the mask of the first branch is known to be partial. */
@@ -160,8 +159,7 @@ static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_branch_to(e, end);
     vy_llvm_position_at(e, mixed);
     mixed_if(e, index, s, condition, !holds || vy_llvm_all_true_is_exact(e, s->a));
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
     e->copies /= 2;
 }
 
@@ -286,8 +284,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         LLVMBuildCondBr(e->builder, vy_llvm_lane(e, begin_for(e, s, &b), 0), body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
-        vy_llvm_branch_to(e, head);
-        vy_llvm_position_at(e, head);
+        vy_llvm_continue_at(e, head);
         LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
     vy_llvm_position_at(e, body);
@@ -297,8 +294,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_statements(e, index + 1, s->end);
     e->mask = before;
     e->loops.count--;
-    vy_llvm_branch_to(e, next);
-    vy_llvm_position_at(e, next);
+    vy_llvm_continue_at(e, next);
     if (s->kind == VY_STMT_FOR)
         LLVMBuildCondBr(e->builder, vy_llvm_lane(e, step_for(e, s, &b), 0), body, exit);
     else
@@ -330,8 +326,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         go_on_with(e, vy_llvm_both(e, before, enters), live, body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
-        vy_llvm_branch_to(e, head);
-        vy_llvm_position_at(e, head);
+        vy_llvm_continue_at(e, head);
         e->mask = read_mask(e, live);
         LLVMValueRef condition = vy_llvm_expr_lanes(e, s->a);
         go_on_with(e, LLVMBuildAnd(e->builder, e->mask, condition, ""), live, body, exit);
@@ -342,8 +337,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     if (!push_loop(e, loop))
         return;
     vy_llvm_statements(e, index + 1, s->end);
-    vy_llvm_branch_to(e, next);
-    vy_llvm_position_at(e, next);
+    vy_llvm_continue_at(e, next);
     e->mask = read_mask(e, live);
     take_away(e, VY_JUMP_BREAK | VY_JUMP_RETURN);
     e->loops.count--;
@@ -388,8 +382,7 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
     LLVMBuildCondBr(e->builder, stop, yes, end);
     vy_llvm_position_at(e, yes);
     LLVMBuildStore(e->builder, vy_llvm_number(e, 32, 1), field(e, offsetof(vy_cpu_frame, stopped)));
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
     vy_llvm_declare(e, s->variable, stop);
     e->poll = stop;
 }
@@ -415,8 +408,7 @@ static void report(vy_emitter *e, uint32_t index) {
                    field(e, offsetof(vy_cpu_frame, trap_code)));
     LLVMBuildStore(e->builder, vy_llvm_number(e, 32, vy_stmt_position(e->program, index).length),
                    field(e, offsetof(vy_cpu_frame, trap_site)));
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
 }
 
 /* ---- statements ---- */
@@ -507,8 +499,7 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         vy_llvm_position_at(e, rest);
     }
     if (done) {
-        vy_llvm_branch_to(e, done);
-        vy_llvm_position_at(e, done);
+        vy_llvm_continue_at(e, done);
     }
     vy_llvm_line_set(e, line);
     e->mask = before; /* the caller removes the lanes that jumped */

@@ -164,6 +164,11 @@ int vy_llvm_is_lanes(LLVMValueRef value);
 LLVMValueRef vy_llvm_splat(vy_emitter *e, LLVMValueRef value);
 LLVMValueRef vy_llvm_lane(vy_emitter *e, LLVMValueRef lanes, unsigned lane);
 LLVMValueRef vy_llvm_iota(vy_emitter *e, unsigned bits);
+/* The constant vector of the i32 first, first + 1, …; and the lanes of a vector with these numbers. */
+LLVMValueRef vy_llvm_numbers(vy_emitter *e, uint32_t first, uint32_t count);
+LLVMValueRef vy_llvm_slice(vy_emitter *e, LLVMValueRef lanes, uint32_t first, uint32_t count);
+/* One vector from `all` / `lanes` vectors, a power of two; overwrites them. */
+LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *parts, uint32_t lanes, uint32_t all);
 /* Calls an intrinsic that is overloaded on `types`. */
 LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *types, unsigned type_count,
                                LLVMValueRef *args, unsigned arg_count);
@@ -175,6 +180,7 @@ LLVMValueRef vy_llvm_offset_pointer(vy_emitter *e, LLVMValueRef base, LLVMValueR
 LLVMBasicBlockRef vy_llvm_block(vy_emitter *e, const char *name);
 void vy_llvm_branch_to(vy_emitter *e, LLVMBasicBlockRef to);      /* unless the block is terminated */
 void vy_llvm_position_at(vy_emitter *e, LLVMBasicBlockRef block); /* at the end of the block, with the current line */
+void vy_llvm_continue_at(vy_emitter *e, LLVMBasicBlockRef block); /* branches to it, and continues there */
 
 void vy_llvm_refuse(vy_emitter *e, const char *what);
 
@@ -243,10 +249,8 @@ int vy_llvm_has_rows(const vy_emitter *e, uint32_t expr);
 LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k);
 /* The same, extracted from the vector. */
 LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef value, uint32_t k);
-/* vy_llvm_lanes_of: a vector from one scalar per row that grows by a stride. vy_llvm_join: a vector from one vector
- * per row; overwrites them. vy_llvm_row_lanes: the lanes of row k. */
+/* vy_llvm_lanes_of: a vector from one scalar per row that grows by a stride. vy_llvm_row_lanes: the lanes of row k. */
 LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride);
-LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
 LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
 /* i1: whether a lane of row k is active; NULL: at least one is. */
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
@@ -294,6 +298,10 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* a load that is uniform in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* size of an element in bytes */
+/* The same of an array or buffer; loads and stores of it have this alignment. */
+static inline unsigned vy_llvm_element_size(const vy_emitter *e, uint32_t memory) {
+    return (unsigned)vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
+}
 /* Whether the lanes access contiguous elements. load_contiguous and store_contiguous then access them under the
  * mask. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);

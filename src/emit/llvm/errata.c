@@ -81,19 +81,11 @@ static LLVMValueRef hidden(vy_emitter *e, const masked_load *load) {
 
 /* ---- constant masks ---- */
 
-static LLVMValueRef lanes_of(vy_emitter *e, LLVMValueRef vector, unsigned first, unsigned count) {
-    LLVMValueRef places[VY_LLVM_LANES];
-    for (unsigned i = 0; i < count; i++)
-        places[i] = vy_llvm_number(e, 32, first + i);
-    return LLVMBuildShuffleVector(e->builder, vector, LLVMGetPoison(LLVMTypeOf(vector)), LLVMConstVector(places, count),
-                                  "");
-}
-
 /* Loads lanes [first, first + count), which fit a register. All bytes between two active lanes are mapped, so if the
  * first and the last lane are active, the whole register is loaded. */
 static LLVMValueRef load_part(vy_emitter *e, const masked_load *load, unsigned first, unsigned count) {
     LLVMTypeRef type = LLVMVectorType(load->element, count);
-    LLVMValueRef lanes[VY_LLVM_LANES], at = load->at, otherwise = lanes_of(e, load->otherwise, first, count);
+    LLVMValueRef lanes[VY_LLVM_LANES], at = load->at, otherwise = vy_llvm_slice(e, load->otherwise, first, count);
     unsigned set = 0;
     for (unsigned i = 0; i < count; i++) {
         LLVMValueRef lane = LLVMGetAggregateElement(load->mask, first + i);
@@ -117,16 +109,10 @@ static LLVMValueRef load_part(vy_emitter *e, const masked_load *load, unsigned f
 
 static LLVMValueRef load_parts(vy_emitter *e, const masked_load *load) {
     unsigned most = REGISTER_BITS / load->bits, count = load->lanes < most ? load->lanes : most;
-    LLVMValueRef parts[VY_LLVM_LANES], places[VY_LLVM_LANES];
-    for (unsigned i = 0; i < load->lanes; i++)
-        places[i] = vy_llvm_number(e, 32, i);
+    LLVMValueRef parts[VY_LLVM_LANES];
     for (unsigned i = 0; i < load->lanes / count; i++)
         parts[i] = load_part(e, load, i * count, count);
-    for (; count < load->lanes; count *= 2)
-        for (unsigned i = 0; 2 * i * count < load->lanes; i++)
-            parts[i] = LLVMBuildShuffleVector(e->builder, parts[2 * i], parts[2 * i + 1],
-                                              LLVMConstVector(places, 2 * count), "");
-    return parts[0];
+    return vy_llvm_join(e, parts, count, load->lanes);
 }
 
 /* ---- sums with masks ---- */

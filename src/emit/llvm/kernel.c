@@ -157,8 +157,7 @@ static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
     e->group = vy_llvm_alloca(e, i64, "group");
     for (int axis = 0; axis < 3; axis++)
         e->group_id[axis] = vy_llvm_alloca(e, vy_llvm_int(e, 32), "group_id");
-    vy_llvm_branch_to(e, start);
-    vy_llvm_position_at(e, start);
+    vy_llvm_continue_at(e, start);
     span s = find_span(e, first, end);
     LLVMBuildStore(e->builder, s.first, e->group);
     find_group(e, s.first, axes);
@@ -169,8 +168,7 @@ static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
         LLVMBuildStore(e->builder, vy_llvm_number(e, 1, 0), e->group_done);
     find_chunks(e, &s);
     vy_llvm_emit_regions(e);
-    vy_llvm_branch_to(e, e->group_end);
-    vy_llvm_position_at(e, e->group_end);
+    vy_llvm_continue_at(e, e->group_end);
     LLVMValueRef ends = is_last(e, &s);
     next_group(e, axes);
     count_on(e, e->group, 1);
@@ -340,7 +338,7 @@ static vyre_status emit(const vyre_program *program, const vy_uniform *uniform, 
                     .uniform = uniform,
                     .body = vy_program_entry(program),
                     .width = width,
-                    .group_size = size[0] * size[1] * size[2],
+                    .group_size = vy_workgroup_invocations(program),
                     .gathers = options->gathers,
                     .has_soft_fma = options->has_soft_fma,
                     .makes_halves = (options->errata & VY_LLVM_ERRATUM_HALF_RANGE) && makes_halves(program),

@@ -328,7 +328,7 @@ static uint32_t count_pieces(const vy_emitter *e, const vy_lane_affine *k, const
 
 int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k) {
     uint8_t is_set[VY_LLVM_LANES];
-    if (vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type) < 4 || !lane_affine_of(e, index, k))
+    if (vy_llvm_element_size(e, memory) < 4 || !lane_affine_of(e, index, k))
         return 0;
     if (!know_mask(e, mask, is_set))
         memset(is_set, 1, sizeof is_set);
@@ -341,7 +341,7 @@ static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_
                                   int is_known) {
     uint32_t ahead = is_known ? 0 : PART;
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
-    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
+    uint64_t size = vy_llvm_element_size(e, memory);
     LLVMValueRef first = sum(e, k->base, k->offset[p.first] + ahead);
     if (k->factor)
         first = LLVMBuildAdd(B, first, LLVMBuildMul(B, k->factor, vy_llvm_number(e, 32, k->times[p.first]), ""), "");
@@ -359,27 +359,6 @@ static LLVMValueRef piece_mask(vy_emitter *e, piece p, uint32_t from, LLVMValueR
     return mask ? LLVMBuildAnd(B, own, mask, "") : own;
 }
 
-static LLVMValueRef lanes_of_part(vy_emitter *e, LLVMValueRef lanes, uint32_t from) {
-    LLVMValueRef places[PART];
-    if (part_lanes(e) == e->width)
-        return lanes;
-    for (uint32_t i = 0; i < part_lanes(e); i++)
-        places[i] = vy_llvm_number(e, 32, from + i);
-    return LLVMBuildShuffleVector(B, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), LLVMConstVector(places, part_lanes(e)),
-                                  "");
-}
-
-static LLVMValueRef join_parts(vy_emitter *e, LLVMValueRef *parts) {
-    LLVMValueRef places[VY_LLVM_LANES];
-    for (uint32_t i = 0; i < e->width; i++)
-        places[i] = vy_llvm_number(e, 32, i);
-    for (uint32_t lanes = part_lanes(e); lanes < e->width; lanes *= 2)
-        for (uint32_t i = 0; 2 * i * lanes < e->width; i++)
-            parts[i] =
-                LLVMBuildShuffleVector(B, parts[2 * i], parts[2 * i + 1], LLVMConstVector(places, 2 * lanes), "");
-    return parts[0];
-}
-
 LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, LLVMValueRef mask) {
     vyre_type type = (vyre_type)vy_memory_at(e->program, memory)->type;
     LLVMTypeRef lanes = LLVMVectorType(vy_llvm_type(e, type), part_lanes(e));
@@ -390,7 +369,7 @@ LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_a
     if (!is_known)
         memset(is_set, 1, sizeof is_set);
     for (uint32_t part = 0, i = 0, end = part_lanes(e); part < e->width; part = end, end += part_lanes(e), i++) {
-        LLVMValueRef some = mask && !is_known ? lanes_of_part(e, mask, part) : NULL;
+        LLVMValueRef some = mask && !is_known ? vy_llvm_slice(e, mask, part, part_lanes(e)) : NULL;
         parts[i] = LLVMConstNull(lanes);
         for (piece p = {part, part}; (p = piece_at(k, is_set, p.end, end)).first < end;) {
             LLVMValueRef args[4] = {piece_address(e, memory, k, p, part, is_known), alignment,
@@ -398,7 +377,7 @@ LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_a
             parts[i] = vy_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
         }
     }
-    return join_parts(e, parts);
+    return vy_llvm_join(e, parts, part_lanes(e), e->width);
 }
 
 /* ---- loops ---- */

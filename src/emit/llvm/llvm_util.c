@@ -60,6 +60,28 @@ LLVMValueRef vy_llvm_lane(vy_emitter *e, LLVMValueRef lanes, unsigned lane) {
                                    : lanes;
 }
 
+LLVMValueRef vy_llvm_numbers(vy_emitter *e, uint32_t first, uint32_t count) {
+    LLVMValueRef all[2 * VY_LLVM_LANES];
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = vy_llvm_number(e, 32, first + i);
+    return LLVMConstVector(all, count);
+}
+
+LLVMValueRef vy_llvm_slice(vy_emitter *e, LLVMValueRef lanes, uint32_t first, uint32_t count) {
+    if (count == LLVMGetVectorSize(LLVMTypeOf(lanes)))
+        return lanes;
+    return LLVMBuildShuffleVector(e->builder, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), vy_llvm_numbers(e, first, count),
+                                  "");
+}
+
+LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *parts, uint32_t lanes, uint32_t all) {
+    for (; lanes < all; lanes *= 2)
+        for (uint32_t i = 0; 2 * i * lanes < all; i++)
+            parts[i] = LLVMBuildShuffleVector(e->builder, parts[2 * i], parts[2 * i + 1],
+                                              vy_llvm_numbers(e, 0, 2 * lanes), "");
+    return parts[0];
+}
+
 LLVMValueRef vy_llvm_iota(vy_emitter *e, unsigned bits) {
     LLVMValueRef all[VY_LLVM_LANES];
     for (uint32_t i = 0; i < e->width; i++)
@@ -109,6 +131,11 @@ void vy_llvm_position_at(vy_emitter *e, LLVMBasicBlockRef block) {
     LLVMPositionBuilderAtEnd(e->builder, block);
     if (e->line) /* LLVMPositionBuilderAtEnd keeps the old location */
         LLVMSetCurrentDebugLocation2(e->builder, e->line);
+}
+
+void vy_llvm_continue_at(vy_emitter *e, LLVMBasicBlockRef block) {
+    vy_llvm_branch_to(e, block);
+    vy_llvm_position_at(e, block);
 }
 
 void vy_llvm_refuse(vy_emitter *e, const char *what) {

@@ -89,7 +89,7 @@ static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRe
 
 /* In a private array the lanes of an element are adjacent. */
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
-    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
+    uint64_t size = vy_llvm_element_size(e, memory);
     int is_own = is_private(e, memory);
     if (!vy_llvm_is_lanes(index)) { /* a GEP of elements, since addressing modes scale the index */
         index = scaled(e, wide(e, index), is_own ? e->width : 1);
@@ -106,7 +106,7 @@ LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index)
 /* The address of the element of a row's first lane. That lane may be inactive with an index below zero, so an index
  * close to 2^32 counts as negative; no buffer is that long. */
 static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef first, int is_masked) {
-    uint64_t size = vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
+    uint64_t size = vy_llvm_element_size(e, memory);
     if (is_masked) {
         first = wide(e, LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->row), ""));
         first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->row), "");
@@ -114,11 +114,6 @@ static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef fir
         first = wide(e, first);
     }
     return vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), scaled(e, first, size));
-}
-
-/* Of an element, in bytes. */
-static unsigned llvm_alignment(const vy_emitter *e, uint32_t memory) {
-    return (unsigned)vy_llvm_size((vyre_type)vy_memory_at(e->program, memory)->type);
 }
 
 /* The indices of the first lanes of all rows, and their addresses. With a mask, the first lane may be inactive. */
@@ -152,6 +147,14 @@ static branches branch(vy_emitter *e, LLVMValueRef condition) {
     return b;
 }
 
+/* One of two values, by the block from which control comes. */
+static LLVMValueRef merged(vy_emitter *e, LLVMValueRef one, LLVMBasicBlockRef from_one, LLVMValueRef other,
+                           LLVMBasicBlockRef from_other) {
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(other), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){one, other}, (LLVMBasicBlockRef[]){from_one, from_other}, 2);
+    return phi;
+}
+
 /* ---- loads ---- The index decides the kind of access. If it is uniform, or the same in all lanes of a gang, the
  * access is scalar; with a stride of one it is a vector access at the index of the first lane; else it is a gather.
  * Where lanes are masked, a vector access with all lanes is tried first, because masks are mostly full. */
@@ -176,12 +179,9 @@ static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t mem
                       end = vy_llvm_block(e, "loaded");
     LLVMBuildCondBr(e->builder, condition, yes, end);
     vy_llvm_position_at(e, yes);
-    LLVMValueRef loaded = plain_load(e, type, vy_llvm_address(e, memory, index), llvm_alignment(e, memory));
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
-    LLVMValueRef phi = LLVMBuildPhi(e->builder, type, "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){LLVMConstNull(type), loaded}, (LLVMBasicBlockRef[]){before, yes}, 2);
-    return phi;
+    LLVMValueRef loaded = plain_load(e, type, vy_llvm_address(e, memory, index), vy_llvm_element_size(e, memory));
+    vy_llvm_continue_at(e, end);
+    return merged(e, LLVMConstNull(type), before, loaded, yes);
 }
 
 static LLVMTypeRef row_type(const vy_emitter *e, LLVMTypeRef type) {
@@ -194,7 +194,7 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
     for (uint32_t k = 0; k < e->row_count; k++)
         rows[k] = mask ? masked_load(e, row_type(e, type), at[k], vy_llvm_row_lanes(e, mask, k), alignment)
                        : plain_load(e, row_type(e, type), at[k], alignment);
-    return vy_llvm_join(e, rows);
+    return vy_llvm_join(e, rows, e->row, e->width);
 }
 
 /* `all`: whether the mask is full, if that is available more cheaply; or NULL. Addresses are computed at each use:
@@ -202,7 +202,7 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
 static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
                                     LLVMValueRef all) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)vy_memory_at(e->program, memory)->type);
-    unsigned alignment = llvm_alignment(e, memory);
+    unsigned alignment = vy_llvm_element_size(e, memory);
     LLVMValueRef at[VY_LLVM_ROWS];
     branches b = {0};
     if (mask && e->is_part) {
@@ -221,11 +221,8 @@ static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMVa
     vy_llvm_position_at(e, b.no);
     row_addresses(e, memory, first, mask, at);
     LLVMValueRef part = load_rows(e, type, at, mask, alignment);
-    vy_llvm_branch_to(e, b.end);
-    vy_llvm_position_at(e, b.end);
-    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(whole), "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
-    return phi;
+    vy_llvm_continue_at(e, b.end);
+    return merged(e, whole, b.yes, part, b.no);
 }
 
 /* A vector from an array of the workgroup, at an index that is a multiple of the width; zeros if it is out of
@@ -239,7 +236,7 @@ static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first)
         return NULL;
     uint64_t at = (uint64_t)first * vy_llvm_size((vyre_type)m->type);
     return plain_load(e, lanes, vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), vy_llvm_number(e, 64, at)),
-                      llvm_alignment(e, memory));
+                      vy_llvm_element_size(e, memory));
 }
 
 /* Lanes from such an array at a constant index, shuffled from the vectors that gangs stored, so that LLVM can
@@ -247,7 +244,7 @@ static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first)
 static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
     if (vy_memory_at(e->program, memory)->space != VY_SPACE_WORKGROUP || e->row != e->width)
         return NULL;
-    LLVMValueRef start = vy_llvm_row_base(e, index, 0), places[VY_LLVM_LANES];
+    LLVMValueRef start = vy_llvm_row_base(e, index, 0);
     if (!LLVMIsAConstantInt(start))
         return NULL;
     int64_t first = LLVMConstIntGetSExtValue(start), ahead = first & (e->width - 1);
@@ -256,10 +253,8 @@ static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, L
         high = aligned_lanes(e, memory, first - ahead + e->width);
     if (!low || !high)
         return NULL;
-    for (uint32_t i = 0; i < e->width; i++)
-        places[i] = vy_llvm_number(e, 32, (uint64_t)ahead + i);
-    LLVMValueRef value =
-        ahead ? LLVMBuildShuffleVector(e->builder, low, high, LLVMConstVector(places, e->width), "") : low;
+    LLVMValueRef lanes = vy_llvm_numbers(e, (uint32_t)ahead, e->width);
+    LLVMValueRef value = ahead ? LLVMBuildShuffleVector(e->builder, low, high, lanes, "") : low;
     return mask ? LLVMBuildSelect(e->builder, mask, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
 }
 
@@ -275,7 +270,7 @@ static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LL
 static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
                                  LLVMValueRef mask) {
     LLVMBuilderRef b = e->builder;
-    unsigned size = llvm_alignment(e, memory), log = size == 1 ? 2 : 1;
+    unsigned size = vy_llvm_element_size(e, memory), log = size == 1 ? 2 : 1;
     LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64), words = vy_llvm_lanes(e, i32);
     LLVMTypeRef types[2] = {vy_llvm_pointer(e), i64};
     LLVMValueRef base = vy_llvm_base(e, memory), args[2] = {base, vy_llvm_number(e, 64, ~UINT64_C(3))};
@@ -301,7 +296,7 @@ static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     if (condition) /* an arbitrary element, which is not used */
         index = LLVMBuildSelect(e->builder, condition, index, vy_llvm_number(e, 32, 0), "");
-    LLVMValueRef value = plain_load(e, lanes, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+    LLVMValueRef value = plain_load(e, lanes, vy_llvm_address(e, x->a, index), vy_llvm_element_size(e, x->a));
     if (condition)
         value = LLVMBuildSelect(e->builder, condition, value, LLVMConstNull(lanes), "");
     if (vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT)
@@ -326,7 +321,7 @@ LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
                  condition = x->c == VY_NONE ? NULL : vy_llvm_row_base(e, x->c, k);
     condition = vy_llvm_both(e, condition, vy_llvm_row_executes(e, k));
     return condition ? scalar_load_if(e, type, x->a, index, condition)
-                     : plain_load(e, type, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+                     : plain_load(e, type, vy_llvm_address(e, x->a, index), vy_llvm_element_size(e, x->a));
 }
 
 static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
@@ -339,9 +334,9 @@ static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
 /* A gather. */
 static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
                                    LLVMValueRef mask) {
-    if (e->gathers && llvm_alignment(e, memory) < 4 && !is_private(e, memory))
+    if (e->gathers && vy_llvm_element_size(e, memory) < 4 && !is_private(e, memory))
         return gather_parts(e, lanes, memory, index, mask);
-    return gather(e, lanes, vy_llvm_address(e, memory, index), mask, llvm_alignment(e, memory));
+    return gather(e, lanes, vy_llvm_address(e, memory, index), mask, vy_llvm_element_size(e, memory));
 }
 
 /* A load whose lanes may be contiguous, checked at run time. */
@@ -352,11 +347,8 @@ static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, 
     vy_llvm_branch_to(e, b.end);
     vy_llvm_position_at(e, b.no);
     LLVMValueRef scattered = scattered_load(e, lanes, memory, index, mask);
-    vy_llvm_branch_to(e, b.end);
-    vy_llvm_position_at(e, b.end);
-    LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){run, scattered}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
-    return phi;
+    vy_llvm_continue_at(e, b.end);
+    return merged(e, run, b.yes, scattered, b.no);
 }
 
 /* A load with an unknown access pattern. */
@@ -372,7 +364,7 @@ static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef 
  * gather. */
 static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask, LLVMValueRef all, uint64_t stride) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
-    unsigned alignment = llvm_alignment(e, x->a);
+    unsigned alignment = vy_llvm_element_size(e, x->a);
     if (e->is_part)
         return scattered_load(e, vy_llvm_lanes(e, type), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMValueRef at[VY_LLVM_ROWS], stride_guard = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
@@ -392,11 +384,8 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     /* The lanes of the index are needed only here, so they are computed only here. */
     LLVMValueRef other = scattered_load(e, LLVMTypeOf(lucky), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
-    vy_llvm_branch_to(e, b.end);
-    vy_llvm_position_at(e, b.end);
-    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(lucky), "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){lucky, other}, (LLVMBasicBlockRef[]){b.yes, from}, 2);
-    return phi;
+    vy_llvm_continue_at(e, b.end);
+    return merged(e, lucky, b.yes, other, from);
 }
 
 /* Whether all lanes of the rows are in bounds of a workgroup or constant array: then inactive lanes may load too. */
@@ -444,7 +433,7 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
         if (is_private(e, x->a))
             return own_element(e, expr, index, condition);
         return condition ? scalar_load_if(e, type, x->a, index, condition)
-                         : plain_load(e, type, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+                         : plain_load(e, type, vy_llvm_address(e, x->a, index), vy_llvm_element_size(e, x->a));
     }
     if (is_one_load(e, x))
         return load_by_rows(e, expr);
@@ -547,7 +536,7 @@ static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValue
 
 /* A store by all lanes. */
 static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
-    unsigned alignment = llvm_alignment(e, memory), stream = stream_alignment(e, memory);
+    unsigned alignment = vy_llvm_element_size(e, memory), stream = stream_alignment(e, memory);
     if (!stream) {
         store_rows(e, value, at, NULL, alignment);
         return;
@@ -562,11 +551,9 @@ static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, cons
     stream_if_aligned(e, value, at, low, stream, end);
     if (stream > STREAM_LEAST && goes_on(e))
         stream_if_aligned(e, value, at, low, STREAM_LEAST, end);
-    vy_llvm_branch_to(e, plain);
-    vy_llvm_position_at(e, plain);
+    vy_llvm_continue_at(e, plain);
     store_rows(e, value, at, NULL, alignment);
-    vy_llvm_branch_to(e, end);
-    vy_llvm_position_at(e, end);
+    vy_llvm_continue_at(e, end);
 }
 
 static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
@@ -574,7 +561,7 @@ static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value,
     branches b = {0};
     if (e->mask && e->is_part) {
         row_addresses(e, memory, first, e->mask, at);
-        store_rows(e, value, at, e->mask, llvm_alignment(e, memory));
+        store_rows(e, value, at, e->mask, vy_llvm_element_size(e, memory));
         return;
     }
     if (e->mask) {
@@ -588,9 +575,8 @@ static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value,
     vy_llvm_branch_to(e, b.end);
     vy_llvm_position_at(e, b.no);
     row_addresses(e, memory, first, e->mask, at);
-    store_rows(e, value, at, e->mask, llvm_alignment(e, memory));
-    vy_llvm_branch_to(e, b.end);
-    vy_llvm_position_at(e, b.end);
+    store_rows(e, value, at, e->mask, vy_llvm_element_size(e, memory));
+    vy_llvm_continue_at(e, b.end);
 }
 
 static int is_narrow_scatter(const vy_emitter *e, LLVMValueRef value);
@@ -604,7 +590,7 @@ static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValu
     }
     LLVMValueRef at = vy_llvm_address(e, memory, index), all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
     LLVMTypeRef types[2] = {LLVMTypeOf(value), LLVMTypeOf(at)};
-    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, llvm_alignment(e, memory)), e->mask ? e->mask : all};
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, vy_llvm_element_size(e, memory)), e->mask ? e->mask : all};
     vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
 }
 
@@ -616,13 +602,12 @@ static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMVa
     vy_llvm_branch_to(e, b.end);
     vy_llvm_position_at(e, b.no);
     scatter(e, memory, index, value);
-    vy_llvm_branch_to(e, b.end);
-    vy_llvm_position_at(e, b.end);
+    vy_llvm_continue_at(e, b.end);
 }
 
 void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = vy_stmt_at(e->program, stmt);
-    unsigned alignment = llvm_alignment(e, s->memory);
+    unsigned alignment = vy_llvm_element_size(e, s->memory);
     if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded store");
         return;

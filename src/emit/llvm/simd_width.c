@@ -154,7 +154,7 @@ static uint32_t most_of(const vyre_program *p, uint32_t chain) {
 
 vyre_status vy_llvm_choose_width(const vyre_program *program, const vy_uniform *uniform, const vy_target_desc *target,
                                  uint32_t *width, uint32_t *narrow, vyre_error *error) {
-    const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
+    const uint32_t *size = program->workgroup, group = vy_workgroup_invocations(program);
     const uint32_t lanes = target->register_lanes;
     *width = lanes;
     *narrow = 0;

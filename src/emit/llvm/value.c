@@ -233,7 +233,7 @@ static LLVMValueRef length(vy_emitter *e, const vy_expr *x) {
  * scalar. */
 static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    const uint32_t from[3] = {x->a, x->b, x->c};
+    const uint32_t *from = VY_EXPR_OPERANDS(x);
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     int is_select = x->op == VYRE_OP_SELECT, has_lanes = 0;
     for (unsigned i = 0; i < arity; i++) {
