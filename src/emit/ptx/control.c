@@ -224,7 +224,7 @@ static vy_ptx_value add_product(vy_ptx *e, vy_ptx_value x, vy_ptx_value y, vy_pt
 
 /* group * size + local, the groups counted by x, then y, then z. */
 static vy_ptx_value invocation(vy_ptx *e) {
-    const uint32_t *size = e->program->workgroup;
+    const uint32_t invocations = vy_workgroup_invocations(e->program);
     vy_ptx_value group = vy_ptx_cast(e, VYRE_TYPE_U64, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, 2));
     for (unsigned axis = 2; axis-- > 0;) {
         /* In separate statements, so that the order of the emitted lines is defined. */
@@ -232,7 +232,7 @@ static vy_ptx_value invocation(vy_ptx *e) {
         group = add_product(e, id, group, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis));
     }
     vy_ptx_value local = vy_ptx_in_register(e, vy_ptx_builtin(e, VYRE_BUILTIN_LOCAL_INDEX, 0));
-    vy_ptx_value count = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, size[0] * size[1] * size[2]));
+    vy_ptx_value count = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, invocations));
     return add_product(e, local, group, count);
 }
 
@@ -246,10 +246,10 @@ static void emit_record_trap(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_bind_label(e, again);
     vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), VY_PTX_FIELD(trap_invocation));
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(id), NAME(smallest));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_jump_if(e, p, 1, done);
     vy_ptx_write(e, "atom.global.cas.b32 %s, %s, 0, 1", NAME(lock), VY_PTX_FIELD(lock));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(lock));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), held);
+    vy_ptx_jump_if(e, p, 1, held);
     vy_ptx_write(e, "membar.gl");
     vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), VY_PTX_FIELD(trap_invocation));
     vy_ptx_write(e, "setp.lt.u64 %s, %s, %s", NAME(p), NAME(id), NAME(smallest));
@@ -258,7 +258,7 @@ static void emit_record_trap(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_write(e, "membar.gl");
     vy_ptx_write(e, "atom.global.exch.b32 %s, %s, 0", NAME(lock), VY_PTX_FIELD(lock));
     vy_ptx_bind_label(e, held);
-    vy_ptx_write(e, "bra $L%" PRIu32, again);
+    vy_ptx_jump(e, again);
     vy_ptx_bind_label(e, done);
 }
 
@@ -284,7 +284,7 @@ static void emit_poll(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_write(e, "and.b32 %s, %s, %d", NAME(turn), NAME(e->polls), VY_LAUNCH_POLL_PERIOD - 1);
     vy_ptx_write(e, "add.u32 %s, %s, 1", NAME(e->polls), NAME(e->polls));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(turn));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_jump_if(e, p, 1, done);
     vy_ptx_check_cancel(e, e->stopping);
     vy_ptx_bind_label(e, done);
     vy_ptx_write(e, "mov.pred %s, %s", NAME(result), NAME(e->stopping));
@@ -334,18 +334,18 @@ static void meet_others(vy_ptx *e, vy_ptx_value stop, uint32_t done) {
     uint32_t wait = vy_ptx_label(e);
     if (e->has_reports) {
         ask_for_traps(e, stop);
-        vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(stop), done);
+        vy_ptx_jump_if(e, stop, 1, done);
     }
     vy_ptx_write(e, "ld.relaxed.gpu.global.u32 %s, %s", NAME(passed), VY_PTX_FIELD(barriers));
     vy_ptx_write(e, "fence.acq_rel.gpu");
     vy_ptx_write(e, "atom.acq_rel.gpu.global.add.u32 %s, %s, 1", NAME(now), VY_PTX_FIELD(arrived));
     vy_ptx_write(e, "setp.lt.u32 %s, %s, %s", NAME(p), NAME(now), NAME(last));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), wait);
+    vy_ptx_jump_if(e, p, 1, wait);
     vy_ptx_move(e, now, vy_ptx_literal(VYRE_TYPE_U32, 0));
     vy_ptx_write(e, "st.relaxed.gpu.global.u32 %s, %s", VY_PTX_FIELD(arrived), NAME(now));
     vy_ptx_write(e, "add.u32 %s, %s, 1", NAME(now), NAME(passed));
     vy_ptx_write(e, "st.release.gpu.global.u32 %s, %s", VY_PTX_FIELD(barriers), NAME(now));
-    vy_ptx_write(e, "bra $L%" PRIu32, done);
+    vy_ptx_jump(e, done);
     vy_ptx_bind_label(e, wait);
     if (e->has_polls)
         vy_ptx_check_cancel(e, stop);
@@ -355,9 +355,9 @@ static void meet_others(vy_ptx *e, vy_ptx_value stop, uint32_t done) {
     vy_ptx_write(e, "setp.eq.u32 %s, %s, %s", NAME(p), NAME(now), NAME(passed));
     if (e->has_reports || e->has_polls) {
         vy_ptx_write(e, "and.pred %s, %s, %s", NAME(stop), NAME(stop), NAME(p));
-        vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(stop), done);
+        vy_ptx_jump_if(e, stop, 1, done);
     }
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), wait);
+    vy_ptx_jump_if(e, p, 1, wait);
 }
 
 void vy_ptx_grid_barrier(vy_ptx *e) {
@@ -375,7 +375,7 @@ void vy_ptx_grid_barrier(vy_ptx *e) {
     if (!index.is_literal) {
         vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
         vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(index));
-        vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+        vy_ptx_jump_if(e, p, 1, done);
     }
     meet_others(e, stop, done);
     vy_ptx_bind_label(e, done);
@@ -386,7 +386,7 @@ void vy_ptx_grid_barrier(vy_ptx *e) {
     vy_ptx_value ended = vy_ptx_new(e, VYRE_TYPE_BOOL);
     uint32_t go_on = vy_ptx_label(e);
     vy_ptx_write(e, "bar.red.or.pred %s, 0, %s", NAME(ended), NAME(stop));
-    vy_ptx_write(e, "@!%s bra $L%" PRIu32, NAME(ended), go_on);
+    vy_ptx_jump_if(e, ended, 0, go_on);
     vy_ptx_write(e, "ret");
     vy_ptx_bind_label(e, go_on);
 }

@@ -72,7 +72,7 @@ static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
  * total. Returns the number of workgroups. */
 static value check_grid(vy_ptx *e, value wrong) {
     const uint32_t *size = e->program->workgroup;
-    uint32_t all = size[0] * size[1] * size[2];
+    uint32_t all = vy_workgroup_invocations(e->program);
     vy_ptx_move(e, wrong, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
     for (unsigned axis = 0; axis < 3; axis++) {
         if (size[axis] == 1)
@@ -96,27 +96,27 @@ static value check_grid(vy_ptx *e, value wrong) {
 static void leave_if_refused(vy_ptx *e, value wrong, value control, uint32_t done) {
     value place = new32(e), part = new32(e), word = new32(e), p = new_bool(e);
     uint32_t right = vy_ptx_label(e);
-    vy_ptx_write(e, "@!%s bra $L%" PRIu32, NAME(wrong), right);
+    vy_ptx_jump_if(e, wrong, 0, right);
     vy_ptx_write(e, "mov.u32 %s, %%ctaid.x", NAME(place));
     for (unsigned axis = 0; axis < 3; axis++) {
         vy_ptx_write(e, "mov.u32 %s, %%tid.%c", NAME(part), "xyz"[axis]);
         vy_ptx_write(e, "or.b32 %s, %s, %s", NAME(place), NAME(place), NAME(part));
     }
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(place));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_jump_if(e, p, 1, done);
     vy_ptx_write(e, "ld.param.u32 %s, [ticket]", NAME(word));
     vy_ptx_write(e, "atom.global.cas.b32 %s, [%s+%u], 0, %s", NAME(part), NAME(control), FIELD(refused), NAME(word));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(part));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_jump_if(e, p, 1, done);
     for (unsigned axis = 0; axis < 3; axis++)
         vy_ptx_write(e, "st.global.u32 [%s+%u], %s", NAME(control), FIELD(refused_grid) + 4 * axis,
                      NAME(e->group_count[axis]));
-    vy_ptx_write(e, "bra $L%" PRIu32, done);
+    vy_ptx_jump(e, done);
     vy_ptx_bind_label(e, right);
     value before = new32(e);
     vy_ptx_write(e, "ld.volatile.global.u32 %s, [%s+%u]", NAME(before), NAME(control), FIELD(refused));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(before));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_jump_if(e, p, 1, done);
 }
 
 /* ---- the loop ---- */
@@ -135,13 +135,13 @@ static void find_ids(vy_ptx *e, value is_line, value is_large, value linear) {
     vy_ptx_write(e, "cvt.u32.u64 %s, %s", NAME(id[0]), NAME(linear));
     vy_ptx_move(e, id[1], vy_ptx_literal(VYRE_TYPE_U32, 0));
     vy_ptx_move(e, id[2], vy_ptx_literal(VYRE_TYPE_U32, 0));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(is_line), found);
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(is_large), large);
+    vy_ptx_jump_if(e, is_line, 1, found);
+    vy_ptx_jump_if(e, is_large, 1, large);
     value low = new32(e);
     vy_ptx_write(e, "mov.b32 %s, %s", NAME(low), NAME(id[0]));
     divide(e, "u32", layer, id[0], low, count[0]);
     divide(e, "u32", id[2], id[1], layer, count[1]);
-    vy_ptx_write(e, "bra $L%" PRIu32, found);
+    vy_ptx_jump(e, found);
     vy_ptx_bind_label(e, large);
     value wide_layer = new64(e), x = new64(e), y = new64(e), z = new64(e);
     divide(e, "u64", wide_layer, x, linear, widened(e, count[0]));
@@ -169,7 +169,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
         e->group_id[axis] = new32(e);
     /* The condition is tested before the loop and at its end, as in loop.c. */
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(g->linear), NAME(g->total));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
+    vy_ptx_jump_if(e, p, 1, g->done);
     vy_ptx_bind_label(e, g->body);
     find_ids(e, is_line, is_large, g->linear);
     vy_ptx_set_output(e, out);
@@ -177,8 +177,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
 
 void vy_ptx_indirect_end(vy_ptx *e) {
     const vy_ptx_groups *g = &e->groups;
-    const uint32_t *size = e->program->workgroup;
-    int is_alone = size[0] * size[1] * size[2] == 1;
+    int is_alone = vy_workgroup_invocations(e->program) == 1;
     int waits = !is_alone && (e->shared_bytes || e->has_sync);
     value p = new_bool(e), left = new64(e), blocks = new32(e), is_over = e->stopping;
     vy_string *out = vy_ptx_set_output(e, &e->behind);
@@ -197,7 +196,7 @@ void vy_ptx_indirect_end(vy_ptx *e) {
         vy_ptx_write(e, "setp.gt.and.u64 %s, %s, %s, !%s", NAME(p), NAME(left), NAME(step), NAME(is_over));
     else
         vy_ptx_write(e, "setp.gt.u64 %s, %s, %s", NAME(p), NAME(left), NAME(step));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->body);
+    vy_ptx_jump_if(e, p, 1, g->body);
     vy_ptx_bind_label(e, g->done);
     vy_ptx_set_output(e, out);
 }

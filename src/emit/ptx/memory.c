@@ -534,7 +534,7 @@ static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     vy_ptx_write(e, "atom%s.cas.%s %s, %s, %s, %s", how, bits, vy_ptx_name(e, old), at.text, vy_ptx_name(e, seen),
                  vy_ptx_name(e, kept));
     vy_ptx_write(e, "setp.ne.%s %s, %s, %s", bits, vy_ptx_name(e, p), vy_ptx_name(e, old), vy_ptx_name(e, seen));
-    vy_ptx_write(e, "@%s bra $L%" PRIu32, vy_ptx_name(e, p), again);
+    vy_ptx_jump_if(e, p, 1, again);
     if (s->result_count)
         vy_ptx_declare(e, s->variable, old);
 }

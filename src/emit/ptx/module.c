@@ -260,7 +260,7 @@ static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
 
 static void describe(const vy_ptx *e, vy_ptx_code *code) {
     const uint32_t *size = e->program->workgroup;
-    uint32_t all = size[0] * size[1] * size[2];
+    uint32_t all = vy_workgroup_invocations(e->program);
     write_name(code->entry, sizeof code->entry, vyre_program_name(e->program));
     code->version = e->version;
     code->architecture = e->architecture;

@@ -426,7 +426,7 @@ static int scales(const view *w, const vy_expr *x, uint32_t by) {
 }
 
 static change change_of_op(view *w, const vy_expr *x) {
-    const uint32_t operands[3] = {x->a, x->b, x->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(x);
     change of[3] = {STEADY, STEADY, STEADY}, most = STEADY;
     for (unsigned i = 0; i < vy_ptx_arity(x); i++) {
         of[i] = change_of(w, operands[i]);
@@ -556,7 +556,7 @@ static int is_counted(view *w, uint32_t expr) {
         return is_private(w, x);
     if (x->kind != VY_EXPR_OP)
         return 0;
-    const uint32_t operands[3] = {x->a, x->b, x->c};
+    const uint32_t *operands = VY_EXPR_OPERANDS(x);
     for (unsigned i = 0; i < vy_ptx_arity(x); i++)
         if (is_counted(w, operands[i]))
             return 1;
