@@ -352,6 +352,23 @@ static void the_code_follows_the_variant_of_math(void **state) {
     vyre_program_release(program);
 }
 
+static vyre_status compiles_without_f64(void *program) {
+    vy_target_desc target = vy_ptx_target(90, 0);
+    vy_compiled made;
+    target.math = VY_MATH_WITHOUT_F64;
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &made, NULL);
+    vyre_program_release(made.program);
+    return status;
+}
+
+static void every_allocation_may_fail_while_a_variant_is_linked(void **state) {
+    vyre_program *program = resolved("program p {\n buffer x : f32 read_write\n workgroup 64\n grid over x\n"
+                                     " x[global_id.x] = exp(x[global_id.x])\n}\n");
+    (void)state;
+    assert_true(VY_FAULT_LOOP_LENIENT(compiles_without_f64, program) > 20);
+    vyre_program_release(program);
+}
+
 static void architectures_with_slow_f64_avoid_it(void **state) {
     static const uint32_t fast[] = {0, 60, 70, 72, 80, 90, 100}, slow[] = {61, 62, 75, 86, 87, 89, 120};
     (void)state;
@@ -385,6 +402,7 @@ int main(void) {
         cmocka_unit_test(the_code_follows_the_predication),
         cmocka_unit_test(the_code_follows_each_erratum_of_ptxas),
         cmocka_unit_test(the_code_follows_the_variant_of_math),
+        cmocka_unit_test(every_allocation_may_fail_while_a_variant_is_linked),
         cmocka_unit_test(architectures_with_slow_f64_avoid_it),
         cmocka_unit_test(an_opencl_device_describes_its_f64_and_errata),
     };
