@@ -350,3 +350,30 @@ int vy_variable_stride(const vy_uniform *u, uint32_t variable, uint64_t *stride)
     *stride = u->steps[variable] & vy_type_layouts[u->program->variables.items[variable].type].mask;
     return u->has_step[variable];
 }
+
+/* ---- constant arrays ---- */
+
+static void mark_table(const vyre_program *p, uint32_t memory, uint8_t *is_divergent) {
+    const vy_memory *m = vy_memory_at(p, memory);
+    if (m->space == VY_SPACE_CONSTANT)
+        is_divergent[m->table] = 1;
+}
+
+vyre_status vy_divergent_tables(const vyre_program *program, uint8_t *is_divergent, vyre_error *error) {
+    vy_uniform *uniform;
+    vyre_status status = vy_uniform_make(program, &uniform, error);
+    if (status != VYRE_OK)
+        return status;
+    for (uint32_t i = 0; i < program->exprs.count; i++) {
+        const vy_expr *x = vy_expr_at(program, i);
+        if (x->kind == VY_EXPR_LOAD && vy_expr_uniformity(uniform, x->b) == VY_UNIFORMITY_DIVERGENT)
+            mark_table(program, x->a, is_divergent);
+    }
+    for (uint32_t i = 0; i < program->stmts.count; i++) {
+        const vy_stmt *s = vy_stmt_at(program, i);
+        if (s->kind == VY_STMT_LOAD_WIDE && vy_expr_uniformity(uniform, s->a) == VY_UNIFORMITY_DIVERGENT)
+            mark_table(program, s->memory, is_divergent);
+    }
+    vy_uniform_free(uniform);
+    return VYRE_OK;
+}

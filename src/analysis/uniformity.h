@@ -50,4 +50,8 @@ int vy_stride_of(const vy_uniform *uniform, uint32_t expr, uint64_t *stride);
 /* The same for the value of a variable, at any time; unknown for a variable that is assigned. */
 int vy_variable_stride(const vy_uniform *uniform, uint32_t variable, uint64_t *stride);
 
+/* Marks the constant arrays that are read with an index that is not uniform over the workgroup: is_divergent has a zero
+ * for each table of the program (vy_memory.table). As vy_uniform_make. */
+vyre_status vy_divergent_tables(const vyre_program *program, uint8_t *is_divergent, vyre_error *error);
+
 #endif

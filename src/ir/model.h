@@ -420,6 +420,10 @@ int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
  * does not have. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
 #define VY_EXPR_OPERANDS(expr) VY_STMT_OPERANDS(expr)
+/* The number of operands of an op. */
+static inline unsigned vy_expr_arity(const vy_expr *x) {
+    return 1u + (x->b != VY_NONE) + (x->c != VY_NONE);
+}
 
 /* Attributes: compile-time parameters in the call of an op, `sound.gain<shift = 3>(x)`.
  *

@@ -414,7 +414,9 @@ static vyre_status device_start(vy_ocl *ocl, vyre_error *error) {
         status = vy_ocl_findings_get(ocl, error);
     ocl->base.can_signal = ocl->findings.signal != VY_OCL_SIGNAL_SLICES;
     ocl->base.has_host_arena = ocl->findings.shares_memory != 0;
+    /* A GPU serves a group that reads one address fast from constant memory, and others one by one. */
     ocl->target.constant_bytes = ocl->findings.has_fast_constants ? ocl->info.constant_bytes : 0;
+    ocl->target.uniform_bytes = ocl->info.device_class == VYRE_DEVICE_SOFTWARE ? 0 : ocl->info.constant_bytes;
     if (status == VYRE_OK && ocl->findings.signal == VY_OCL_SIGNAL_QUEUE) {
         ocl->signal_queue = ocl->api.queue_create(ocl->context, ocl->info.device, 0, &result);
         status = vy_ocl_check(ocl, result, "making a command queue", error);

@@ -14,6 +14,9 @@
  * of each `while` before a barrier are counted: then no proof is possible. */
 #include "emit/opencl/emitter.h"
 
+#include "analysis/literal.h"
+#include "emit/ptxas_loops.h"
+
 typedef struct scan {
     vy_c *c;
     const uint32_t *barriers; /* by statement: those before it */
@@ -65,20 +68,38 @@ static void mark_branches(vy_c *c) {
     (void)mark_block(&(scan){c, barriers}, c->entry->first_stmt, c->entry->end_stmt, 0, 0);
 }
 
-/* Whether a loop is a `for` with step 1 that no jump leaves, and whose variable is not negative. ptxas counts its
- * iterations correctly. */
-static int is_counted_correctly(const vy_c *c, uint32_t loop) {
+static vy_interval interval_of(const vy_expr *x) {
+    const vy_wide number = vy_integer_of(x->type, x->bits);
+    return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
+}
+
+/* Whether ptxas counts the iterations of a loop correctly. A type of less than 32 bits wraps where its values do not. */
+static int is_counted_rightly(const vy_c *c, const vy_def_use *uses, uint32_t loop) {
     const vy_stmt *s = vy_c_stmt(c, loop);
-    const vy_expr *step = s->kind == VY_STMT_FOR && s->c != VY_NONE ? vy_c_expr_at(c, s->c) : NULL;
-    if (s->kind != VY_STMT_FOR || (step && (step->kind != VY_EXPR_LITERAL || step->bits != 1)))
-        return 0;
-    for (uint32_t i = loop + 1; i < s->end; i++)
-        if (vy_c_stmt(c, i)->kind == VY_STMT_BREAK || vy_c_stmt(c, i)->kind == VY_STMT_RETURN)
+    if (s->kind == VY_STMT_FOR) {
+        const vy_expr *by = s->c == VY_NONE ? NULL : vy_c_expr_at(c, s->c), *from = vy_c_expr_at(c, s->a);
+        const vy_wide step = !by ? 1 : vy_integer_of(by->type, by->bits);
+        const vy_ptxas_trip_count trips = {.type = from->type,
+                                           .goes_on = step < 0 ? VYRE_OP_GT : VYRE_OP_LT,
+                                           .step = step,
+                                           .from = interval_of(from),
+                                           .to = interval_of(vy_c_expr_at(c, s->b))};
+        if ((by && by->kind != VY_EXPR_LITERAL) || vyre_type_bits((vyre_type)from->type) < 32 ||
+            !vy_ptxas_counts_rightly(&trips))
             return 0;
-    const vyre_type type = (vyre_type)vy_c_variable_type(c, s->variable);
-    const vy_expr *from = vy_c_expr_at(c, s->a);
-    return vyre_type_class(type) == VYRE_CLASS_UNSIGNED ||
-           (from->kind == VY_EXPR_LITERAL && !(from->bits >> (vyre_type_bits(type) - 1) & 1));
+    }
+    return vy_ptxas_exits_are_safe(uses, loop);
+}
+
+static void mark_loops(vy_c *c) {
+    vy_def_use uses = {.program = c->program, .arena = &c->arena};
+    if (!vy_def_use_need(&uses, VY_PTXAS_LOOPS_NEED)) {
+        vy_c_refuse_memory(c);
+        return;
+    }
+    for (uint32_t i = 0; i < c->program->stmts.count; i++)
+        if (vy_stmt_is_loop(vy_c_stmt(c, i)->kind) && !is_counted_rightly(c, &uses, i))
+            c->marks[i] |= VY_C_MARK_ROLLED;
 }
 
 void vy_opencl_mark(vy_opencl *o) {
@@ -93,7 +114,6 @@ void vy_opencl_mark(vy_opencl *o) {
     }
     if (errata & VY_OPENCL_ERRATUM_BRANCHES)
         mark_branches(c);
-    for (uint32_t i = 0; i < c->program->stmts.count && (errata & VY_OPENCL_ERRATUM_NVIDIA); i++)
-        if (vy_stmt_is_loop(vy_c_stmt(c, i)->kind) && !is_counted_correctly(c, i))
-            c->marks[i] |= VY_C_MARK_ROLLED;
+    if (errata & VY_OPENCL_ERRATUM_NVIDIA)
+        mark_loops(c);
 }

@@ -4,6 +4,7 @@
  * The body is written first, since it determines the functions, builtins and extensions that are needed. */
 #include "emit/opencl/emitter.h"
 
+#include "analysis/uniformity.h"
 #include "base/diagnostics.h"
 #include "base/status.h"
 #include "ir/eval.h"
@@ -69,19 +70,30 @@ vyre_status vy_opencl_check(const vyre_program *program, const vy_opencl_device 
 
 /* ---- constant arrays ---- */
 
-/* Whether the array lies in the argument for tables: constant memory has no room left. Others come before it. */
+/* Places an array in the argument for tables if constant memory has no room left for it. */
 static void place_tables(vy_opencl *o, vy_opencl_code *code) {
     vy_c *c = &o->c;
     uint32_t *at = o->tables;
-    uint64_t room = o->device->constant_bytes;
+    const uint64_t all = o->device->constant_bytes, uniform = o->device->uniform_bytes;
+    uint64_t used = 0;
+    const uint32_t tables = c->program->tables.count;
+    uint8_t *is_divergent = vy_arena_allocate(&c->arena, (size_t)tables + 1);
+    if (!is_divergent) {
+        vy_c_refuse_memory(c);
+        return;
+    }
+    if (tables && vy_divergent_tables(c->program, is_divergent, NULL) != VYRE_OK) {
+        vy_c_refuse_memory(c);
+        return;
+    }
     for (uint32_t i = vy_c_buffers_end(c); i < vy_c_memories_end(c); i++) {
         const vy_memory *m = vy_c_memory_at(c, i);
         if (m->space != VY_SPACE_CONSTANT)
             continue;
         const size_t bytes = (size_t)m->elements * vyre_type_size((vyre_type)m->type), start = code->tables.size;
         at[i] = VY_NONE;
-        if (bytes <= room) {
-            room -= bytes;
+        if (used + bytes <= (is_divergent[m->table] || uniform < all ? all : uniform)) {
+            used += bytes;
             continue;
         }
         at[i] = (uint32_t)start;

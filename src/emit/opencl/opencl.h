@@ -40,6 +40,7 @@ typedef struct vy_opencl_device {
     /* bits 1 << VYRE_NUMERIC_…: what a probe confirmed; vy_opencl_assumed() without a probe */
     uint64_t exact;
     uint64_t constant_bytes; /* of __constant memory; larger constant arrays go to global memory. 0: all do */
+    uint64_t uniform_bytes;  /* the same for constant arrays whose indices are uniform over the workgroup */
     /* invocations of a subgroup, if these are consecutive ones of a workgroup with one dimension; 0: not known, or no
      * shuffle */
     uint32_t subgroup_width;
@@ -58,7 +59,7 @@ typedef struct vy_opencl_device {
 enum { VY_OPENCL_ERRATUM_BRANCHES = 1 };
 
 /* NVIDIA's compiler 580.159 contains ptxas, some of whose errors (docs/internals/ptx.md) occur in OpenCL C, too. Loops
- * that count in another way than `v < end` with step 1 are not unrolled (E13). Values pass through an or with a zero
+ * that it may count wrongly are not unrolled (E13, emit/ptxas_loops.h). Values pass through an or with a zero
  * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs of f32 (E9)
  * and the upper half of a product of u32 (E11). */
 enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };

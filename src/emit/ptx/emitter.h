@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "emit/ptx/ptx.h"
+#include "emit/ptxas_loops.h"
 #include "ir/eval.h"
 #include "ir/model.h"
 
@@ -332,11 +333,6 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
 
-/* The number of operands of an op; the others are VY_NONE. */
-static inline unsigned vy_ptx_arity(const vy_expr *x) {
-    return 1u + (x->b != VY_NONE) + (x->c != VY_NONE);
-}
-
 /* ---- positions ----
  *
  * If memory for the analysis cannot be allocated, the result is VY_NONE or 0, and the status is set. */
@@ -393,17 +389,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Makes the labels of a loop; returns 0 if out of memory. The loop ends with `loops.count--`. */
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
-/* The condition of a loop (ptxas_errata.c): there is another iteration while a number of the type, initially in
- * `from`, compares with one in `to`. */
-typedef struct vy_ptx_trip_count {
-    uint8_t type;
-    vyre_op goes_on; /* LT, LE, GT, GE, NE */
-    vy_wide step;
-    vy_interval from, to;
-} vy_ptx_trip_count;
-/* Whether ptxas counts the iterations of such a loop correctly. */
-int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *counting);
-/* … for the condition of a `while` and the exits in the body of any loop. */
+/* vy_ptxas_exits_are_safe (emit/ptxas_loops.h). */
 int vy_ptx_exits_are_safe(vy_ptx *e, uint32_t loop);
 /* Before a loop for which it does not: hides the initial values of its induction variables. */
 void vy_ptx_hide_constants(vy_ptx *e, uint32_t loop);

@@ -38,7 +38,7 @@ static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
         const uint32_t *operands = VY_EXPR_OPERANDS(x);
         l->ops++;
         l->is_long |= !is_simple(x, l);
-        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
+        for (unsigned i = 0; i < vy_expr_arity(x); i++)
             add_expr(p, operands[i], l);
     }
 }

@@ -73,12 +73,12 @@ static int may_pass_the_end(const bounds *b) {
 static int is_counted_rightly(const bounds *b) {
     if (!may_pass_the_end(b))
         return 1;
-    const vy_ptx_trip_count counting = {.type = (uint8_t)b->type,
-                                        .goes_on = goes_back(b) ? VYRE_OP_GT : VYRE_OP_LT,
-                                        .step = number_of(b, b->step),
-                                        .from = interval_of(b, b->from),
-                                        .to = interval_of(b, b->to)};
-    return vy_ptx_trip_count_is_safe(&counting);
+    const vy_ptxas_trip_count counting = {.type = (uint8_t)b->type,
+                                          .goes_on = goes_back(b) ? VYRE_OP_GT : VYRE_OP_LT,
+                                          .step = number_of(b, b->step),
+                                          .from = interval_of(b, b->from),
+                                          .to = interval_of(b, b->to)};
+    return vy_ptxas_counts_rightly(&counting);
 }
 
 /* Whether there is a first iteration: the end is in the direction of the step. */
@@ -150,7 +150,7 @@ static int has_call(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
     if (!x || x->kind != VY_EXPR_OP)
         return 0;
-    unsigned arity = vy_ptx_arity(x);
+    unsigned arity = vy_expr_arity(x);
     return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
 }
 
@@ -290,7 +290,7 @@ static void add_reads(const vyre_program *p, uint32_t expr, reads *r) {
     if (x->kind != VY_EXPR_OP)
         return;
     const uint32_t operands[3] = {x->a, x->b, x->c};
-    for (unsigned i = 0; i < vy_ptx_arity(x); i++)
+    for (unsigned i = 0; i < vy_expr_arity(x); i++)
         add_reads(p, operands[i], r);
 }
 
@@ -464,7 +464,7 @@ static uint32_t find_in(body *b, uint32_t expr) {
         return VY_NONE;
     const uint32_t operands[3] = {x->a, x->b, x->c};
     uint32_t found = VY_NONE;
-    for (unsigned i = 0; i < vy_ptx_arity(x) && found == VY_NONE; i++)
+    for (unsigned i = 0; i < vy_expr_arity(x) && found == VY_NONE; i++)
         found = find_in(b, operands[i]);
     return found;
 }

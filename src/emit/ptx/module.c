@@ -62,27 +62,6 @@ static void lay_out_arrays(vy_ptx *e) {
 
 enum { BANK_BYTES = (1 << 16) - 8 * VY_PTX_NUMBERS };
 
-/* Marks the constant arrays that are read with an index that is not uniform over the workgroup. */
-static vyre_status find_divergent(const vy_ptx *e, uint8_t *is_divergent) {
-    const vyre_program *p = e->program;
-    vy_uniform *uniform;
-    vyre_status status = vy_uniform_make(p, &uniform, e->error);
-    if (status != VYRE_OK)
-        return status;
-    for (uint32_t i = 0; i < p->exprs.count; i++) {
-        const vy_expr *x = vy_expr_at(p, i);
-        if (x->kind == VY_EXPR_LOAD && vy_expr_uniformity(uniform, x->b) == VY_UNIFORMITY_DIVERGENT)
-            is_divergent[vy_memory_at(p, x->a)->table] |= vy_memory_at(p, x->a)->space == VY_SPACE_CONSTANT;
-    }
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = vy_stmt_at(p, i);
-        if (s->kind == VY_STMT_LOAD_WIDE && vy_expr_uniformity(uniform, s->a) == VY_UNIFORMITY_DIVERGENT)
-            is_divergent[vy_memory_at(p, s->memory)->table] |= vy_memory_at(p, s->memory)->space == VY_SPACE_CONSTANT;
-    }
-    vy_uniform_free(uniform);
-    return VYRE_OK;
-}
-
 static int has_tables(const vy_ptx *e) {
     for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++)
         if (memory_at(e, i)->space == VY_SPACE_CONSTANT)
@@ -99,7 +78,7 @@ static vyre_status lay_out_tables(vy_ptx *e) {
     uint32_t *first = vy_arena_allocate(e->arena, vy_array_size(p->tables.count, sizeof *first)); /* array, plus 1 */
     if (!is_divergent || !first)
         return VYRE_NO_MEMORY;
-    vyre_status status = find_divergent(e, is_divergent);
+    vyre_status status = vy_divergent_tables(p, is_divergent, e->error);
     for (uint32_t i = p->buffer_count; i < e->body->memory_count && status == VYRE_OK; i++) {
         const vy_memory *m = memory_at(e, i);
         if (m->space != VY_SPACE_CONSTANT)

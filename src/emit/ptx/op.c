@@ -109,7 +109,7 @@ static vy_ptx_value instruction(vy_ptx *e, const cell *c, const vy_expr *x, vyre
     else if (c->form == ROUND_FORM)
         vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", c->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
     else
-        line(e, vy_ptx_arity(x), name, suffix, d, args);
+        line(e, vy_expr_arity(x), name, suffix, d, args);
     return d;
 }
 
