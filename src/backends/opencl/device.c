@@ -378,6 +378,8 @@ static void describe_target(vy_ocl *ocl) {
         ocl->target.errata = VY_OPENCL_ERRATUM_BRANCHES;
     else if (strstr(info->platform_name, "NVIDIA"))
         ocl->target.errata = VY_OPENCL_ERRATUM_NVIDIA;
+    else if (is_cpu && strstr(info->platform_name, "Intel"))
+        ocl->target.errata = VY_OPENCL_ERRATUM_CONVERSIONS;
 }
 
 /* ---- context and loss ---- */

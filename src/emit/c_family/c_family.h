@@ -44,6 +44,7 @@ typedef struct vy_c_dialect {
     const vy_c_spelling *wide_mul_high; /* by whether signed: mul_high of 64 bits */
     /* The body of a function that moves bits between an integer and a float of a size; NULL: "as_" and the type. */
     const char *moves_bits;
+    const char *to_float;     /* of functions from integers to floats, "NAME_TYPE_rte"; NULL: casts */
     const char *long_suffix;  /* of literals of 64 bits, signed; behind a "u", unsigned */
     const char *float_suffix; /* of the library's functions for f32 */
     /* A word (analysis/byte_word.h) at an element, %m: little-endian, and big-endian. NULL: bytes are combined. */

@@ -377,6 +377,8 @@ static void cast(vy_c *c, const vy_expr *e, unsigned least) {
                                             : to_unsigned,
                             to, from);
         call(c, e);
+    } else if (c->dialect->to_float && is_float(to) && !is_bits && !is_float(from) && from != VYRE_TYPE_BOOL) {
+        put(c, VY_C_UNARY, least, "%s_%s_rte(%e)", c->dialect->to_float, vy_c_type(c, to), e->a);
     } else {
         put(c, VY_C_UNARY, least, "(%s)%p", vy_c_type(c, to), e->a, VY_C_UNARY);
     }

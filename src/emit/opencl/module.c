@@ -413,7 +413,10 @@ vyre_status vy_opencl_emit(const vyre_program *program, const vy_opencl_device *
     out->values = vy_launch_values_of(program);
     set_block(out, program->workgroup);
     snprintf(out->entry, sizeof out->entry, "%s_kernel", vyre_program_name(program));
-    vy_c_open(&o.c, program, device->errata & VY_OPENCL_ERRATUM_NVIDIA ? &vy_opencl_nvidia_dialect : &vy_opencl_dialect,
+    vy_c_open(&o.c, program,
+              device->errata & VY_OPENCL_ERRATUM_NVIDIA        ? &vy_opencl_nvidia_dialect
+              : device->errata & VY_OPENCL_ERRATUM_CONVERSIONS ? &vy_opencl_intel_dialect
+                                                               : &vy_opencl_dialect,
               error);
     write_text(&o, &body, &rest, &text, out);
     if (o.c.status == VYRE_OK)

@@ -126,12 +126,13 @@ static void builtin(vy_c *c, const vy_expr *e) {
 }
 
 /* clang-format off */
-#define DIALECT(table) { \
+#define DIALECT(table, conversion) { \
     .language = "OpenCL C", \
     .types = types, \
     .limits = limits, \
     .rows = table, \
     .wide_mul_high = wide_mul_high, \
+    .to_float = conversion, \
     .long_suffix = "l", \
     .qualifiers = "static inline __attribute__((always_inline))", \
     .float_suffix = "", \
@@ -144,5 +145,6 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .builtin = builtin}
 /* clang-format on */
 
-const vy_c_dialect vy_opencl_dialect = DIALECT(rows);
-const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows);
+const vy_c_dialect vy_opencl_dialect = DIALECT(rows, NULL);
+const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows, NULL);
+const vy_c_dialect vy_opencl_intel_dialect = DIALECT(rows, "convert");

@@ -64,6 +64,10 @@ enum { VY_OPENCL_ERRATUM_BRANCHES = 1 };
  * and the upper half of a product of u32 (E11). */
 enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
 
+/* Intel's CPU runtime 2026.2 converts an index times a constant to a float by adding the converted constant to the
+ * float of another invocation: it rounds twice, and does not wrap. The code is right if a function converts. */
+enum { VY_OPENCL_ERRATUM_CONVERSIONS = 4 };
+
 /* What the specification promises of a device with these features by our rules. Division and square root of f32 are
  * not in it: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */
 uint64_t vy_opencl_assumed(int has_fp64);

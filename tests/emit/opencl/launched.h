@@ -99,12 +99,14 @@ static inline void launched_describe(launched *l) {
                            .has_ordered_atomics = major == 2 || orders,
                            .has_aligned_buffers = 1,
                            .version = (uint32_t)major * 100};
+    l->has_intel_subgroups =
+        strstr(extensions, "cl_intel_subgroups") && strstr(extensions, "cl_intel_required_subgroup_size");
     if (strstr(version, "PoCL"))
         l->joined.target.errata = VY_OPENCL_ERRATUM_BRANCHES;
     else if (strstr(version, "CUDA")) /* NVIDIA's version is "OpenCL 3.0 CUDA" */
         l->joined.target.errata = VY_OPENCL_ERRATUM_NVIDIA;
-    l->has_intel_subgroups =
-        strstr(extensions, "cl_intel_subgroups") && strstr(extensions, "cl_intel_required_subgroup_size");
+    else if (l->has_intel_subgroups) /* the CPU runtime is the only device of Intel that is tried */
+        l->joined.target.errata = VY_OPENCL_ERRATUM_CONVERSIONS;
     printf("device %s, %s, options %s\n", name, version, l->options);
 }
 

@@ -91,8 +91,33 @@ static void returns_around_barriers_keep_what_is_before_them(void **state) {
     launched_close(&l);
 }
 
+/* More invocations than a vector has lanes; the products wrap around, or need to be rounded. */
+static void products_of_indices_become_floats_like_the_oracles(void **state) {
+    (void)state;
+    static launched l;
+    static const char *const of[] = {"f32", "f64"}, *const factors[] = {"12311124", "117900562", "506221552"};
+    const uint64_t count = 32;
+    const vyre_arguments arguments = {.counts = &count, .count_count = 1};
+    char text[512];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < COUNT(of) * COUNT(factors); i++) {
+        const char *type = of[i % COUNT(of)];
+        snprintf(text, sizeof text,
+                 "program products {\n buffer y : %s write\n workgroup 32\n grid 1\n let i = global_id.x\n"
+                 " let x = %s(i * %s)\n y[i] = i < 2 ? 0.0 : x\n}\n",
+                 type, type, factors[i / COUNT(of)]);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, type, program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    launched_close(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_indices_become_floats_like_the_oracles),
         cmocka_unit_test(returns_around_barriers_keep_what_is_before_them),
         cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
     };

@@ -67,6 +67,11 @@ static void values_are_hidden_and_loops_not_unrolled_for_nvidias_compiler(void *
     compare_errata("nvidia", VY_OPENCL_ERRATUM_NVIDIA);
 }
 
+static void functions_convert_for_a_compiler_that_rounds_casts_twice(void **state) {
+    (void)state;
+    compare_errata("conversions", VY_OPENCL_ERRATUM_CONVERSIONS);
+}
+
 /* Without constant memory, so that arrays become an argument. */
 static const vy_opencl_device least = {.exact = UINT64_MAX,
                                        .has_int64_atomics = 1,
@@ -103,6 +108,7 @@ int main(void) {
         cmocka_unit_test(every_case_gives_what_is_expected),
         cmocka_unit_test(branches_have_barriers_for_a_compiler_that_needs_them),
         cmocka_unit_test(values_are_hidden_and_loops_not_unrolled_for_nvidias_compiler),
+        cmocka_unit_test(functions_convert_for_a_compiler_that_rounds_casts_twice),
         cmocka_unit_test(every_allocation_of_every_case_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
