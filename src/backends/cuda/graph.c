@@ -198,8 +198,9 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 
 static uint64_t shape_of(const vy_gpu_launch_list *list, size_t from, size_t count, int is_free) {
     uint64_t hash = mix(is_free ? 2 : 1, count);
-    if (list->code)
-        return mix(hash, (uintptr_t) & ((const vy_cuda_executable *)list->code)->kernel);
+    const vy_cuda_executable *code = (const vy_cuda_executable *)list->code;
+    if (code)
+        return mix(hash, (uintptr_t)&code->kernel);
     for (size_t i = 0; i < count; i++)
         hash = mix(hash, (uintptr_t)&vy_cuda_launch_list_at(list, from + i).code->kernel);
     return hash;
