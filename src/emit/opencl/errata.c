@@ -20,6 +20,7 @@
 typedef struct scan {
     vy_c *c;
     const uint32_t *barriers; /* by statement: those before it */
+    uint32_t ends;            /* returns so far around no barrier: some invocations may take them */
 } scan;
 
 /* Whether there is a barrier in a range of statements. */
@@ -31,6 +32,7 @@ static int has_barrier(const scan *s, uint32_t first, uint32_t end) {
  * innermost loop has one. Recursion is bounded by VY_LIMIT_NESTING. */
 static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, int is_in_loop) {
     const vy_stmt *last = NULL;
+    const uint32_t ends = s->ends;
     int jumps = 0;
     for (uint32_t i = first; i < end; i = vy_c_stmt(s->c, i)->end) {
         const vy_stmt *given = last = vy_c_stmt(s->c, i);
@@ -49,9 +51,11 @@ static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, in
             s->c->marks[i] |= VY_C_MARK_BEFORE;
         if (given->kind == VY_STMT_RETURN && follows)
             s->c->marks[i] |= VY_C_MARK_BEFORE;
+        s->ends += given->kind == VY_STMT_RETURN && !follows;
         jumps |= inner || (given->kind == VY_STMT_RETURN ? follows : vy_stmt_is_jump(given->kind) && is_in_loop);
     }
-    if (last && has_barrier(s, first, end) && last->kind != VY_STMT_BARRIER && !vy_stmt_is_jump(last->kind))
+    if (last && s->ends == ends && has_barrier(s, first, end) && last->kind != VY_STMT_BARRIER &&
+        !vy_stmt_is_jump(last->kind))
         s->c->marks[first] |= VY_C_MARK_TAIL;
     return jumps;
 }
@@ -65,7 +69,7 @@ static void mark_branches(vy_c *c) {
     }
     for (uint32_t i = 0; i < count; i++)
         barriers[i + 1] = barriers[i] + (vy_c_stmt(c, i)->kind == VY_STMT_BARRIER);
-    (void)mark_block(&(scan){c, barriers}, c->entry->first_stmt, c->entry->end_stmt, 0, 0);
+    (void)mark_block(&(scan){c, barriers, 0}, c->entry->first_stmt, c->entry->end_stmt, 0, 0);
 }
 
 static vy_interval interval_of(const vy_expr *x) {

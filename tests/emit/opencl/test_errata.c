@@ -62,7 +62,7 @@ static void loops_that_are_endless_if_entered_keep_what_is_around_them(void **st
     launched_close(&l);
 }
 
-/* Returns that all invocations take, and barriers after them. */
+/* Returns that all invocations take, with barriers after them, and one that some take, after the last barrier. */
 static const char *const returns[] = {
     "program p {\n buffer y : f32 read count 0\n workgroup 2, 2\n grid 1\n if group_id.x == 1 { trap 0 }\n"
     " let x = global_id.x\n if local_index == 2 { trap 0 }\n"
@@ -71,6 +71,8 @@ static const char *const returns[] = {
     "}\n}\n",
     "program p {\n buffer y : f32 read count 0\n workgroup 2, 2\n grid 1\n if 1.0 <= y[0] { return }\n barrier\n"
     " if local_index > 1 { trap 1 }\n if 0.0 >= y[0] { if local_index == 1 { trap 2 }\n return }\n barrier\n}\n",
+    "program p {\n buffer y : f32 read count 0\n workgroup 1, 2, 2\n grid 1\n"
+    " region \"g\" { barrier\n if local_index == 1 { trap 0 } }\n}\n",
 };
 
 static void returns_around_barriers_keep_what_is_before_them(void **state) {
