@@ -49,8 +49,9 @@ typedef struct vy_c_dialect {
     const char *float_suffix; /* of the library's functions for f32 */
     /* A word (analysis/byte_word.h) at an element, %m: little-endian, and big-endian. NULL: bytes are combined. */
     const char *word, *word_reversed;
-    const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
-    const char *const *reserved; /* words that cannot be a name; up to NULL */
+    const char *specials[2];           /* in constant arrays: NaN and infinity; NULL: the literal */
+    const char *const *negative_zeros; /* in expressions: -0 of f32, and of f64; NULL: the literal */
+    const char *const *reserved;       /* words that cannot be a name; up to NULL */
     /* The statements that differ from c_family.c's: by kind, or NULL. */
     vy_c_writer *const *writers;
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */

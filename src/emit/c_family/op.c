@@ -188,6 +188,11 @@ static void float_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least) 
                      is_infinite && is_f32 ? "INFINITY" : text, is_f32 && !is_infinite ? "f" : "");
 }
 
+static int is_negative_zero(const vy_expr *e) {
+    return (e->type == VYRE_TYPE_F32 && e->bits == UINT32_C(1) << 31) ||
+           (e->type == VYRE_TYPE_F64 && e->bits == UINT64_C(1) << 63);
+}
+
 void vy_c_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     if (type == VYRE_TYPE_BOOL) {
@@ -448,7 +453,9 @@ void vy_c_expr(vy_c *c, uint32_t expr, unsigned least) {
     const vy_memory *memory = e->kind == VY_EXPR_LEN ? vy_c_memory_at(c, e->a) : NULL;
     if (memory)
         c->is_measured[e->a] = 1;
-    if (e->kind == VY_EXPR_LITERAL)
+    if (e->kind == VY_EXPR_LITERAL && c->dialect->negative_zeros && is_negative_zero(e))
+        vy_string_add(c->out, c->dialect->negative_zeros[e->type == VYRE_TYPE_F64]);
+    else if (e->kind == VY_EXPR_LITERAL)
         vy_c_literal(c, e->type, e->bits, least);
     else if (e->kind == VY_EXPR_VARIABLE)
         put_variable(c, e->a);

@@ -54,6 +54,8 @@ _Static_assert(VYRE_TYPE_COUNT == 13, "a new type needs a column");
 
 static const vy_c_row rows[VYRE_OP_COUNT] = VY_C_ROWS;
 static const vy_c_spelling wide_mul_high[] = {LIBRARY("mul_hi"), LIBRARY("mul_hi")};
+#define HIDES_FIRST "a |= ($T)get_global_offset(0);\n"
+static const vy_c_spelling hidden_wide_mul_high[] = {LIBRARY("mul_hi"), BODY(HIDES_FIRST "return mul_hi(a, b);")};
 
 /* clang-format off */
 #undef ROW_ABS
@@ -67,13 +69,16 @@ static const vy_c_spelling wide_mul_high[] = {LIBRARY("mul_hi"), LIBRARY("mul_hi
 #define ROW_MIN HIDDEN_EXTREME("<", MIN_ZEROS)
 #define ROW_MAX HIDDEN_EXTREME(">", MAX_ZEROS)
 #define ROW_ABS \
-    {BODY("return a;"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), \
+    {BODY("return a;"), BODY(HIDDEN_ABS), BODY(HIDDEN_ABS), \
      BODY("return as_$T(as_$U(fabs(a)) | ($U)get_global_offset(0));"), NONE}
+#define HIDDEN_ABS WRAPS "(a < 0 ? 0u - ($P)a : ($P)a) | ($T)get_global_offset(0);"
 #define ROW_MUL_HIGH \
-    {BODY("return (uint)((ulong)a * b >> 32) | (uint)get_global_offset(0);"), BODY("return (long)a * b >> 32;"), \
-     BODY("return mul_hi(a, b);"), NONE, NONE}
+    {BODY("return (uint)((ulong)a * b >> 32) | (uint)get_global_offset(0);"), \
+     BODY(HIDES_FIRST "return (long)a * b >> 32;"), BODY(HIDES_FIRST "return mul_hi(a, b);"), NONE, NONE}
 /* clang-format on */
 static const vy_c_row nvidia_rows[VYRE_OP_COUNT] = VY_C_ROWS;
+static const char *const hidden_zeros[] = {"as_float(0x80000000u | (uint)get_global_offset(0))",
+                                           "as_double(0x8000000000000000ul | get_global_offset(0))"};
 
 /* In a flat workgroup there is one local id, from which the others are computed. */
 static void flat_builtin(vy_string *out, const vy_expr *e, const uint32_t *size) {
@@ -126,12 +131,12 @@ static void builtin(vy_c *c, const vy_expr *e) {
 }
 
 /* clang-format off */
-#define DIALECT(table, conversion) { \
+#define DIALECT(table, upper, conversion, zeros) { \
     .language = "OpenCL C", \
     .types = types, \
     .limits = limits, \
     .rows = table, \
-    .wide_mul_high = wide_mul_high, \
+    .wide_mul_high = upper, \
     .to_float = conversion, \
     .long_suffix = "l", \
     .qualifiers = "static inline __attribute__((always_inline))", \
@@ -139,12 +144,13 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .word = "as_uint(vload4(0, &%m))", \
     .word_reversed = "as_uint(vload4(0, &%m).wzyx)", \
     .specials = {"0.0f / 0.0f", "1.0f / 0.0f"}, \
+    .negative_zeros = zeros, \
     .reserved = reserved, \
     .writers = vy_opencl_writers, \
     .separator = vy_opencl_barrier, \
     .builtin = builtin}
 /* clang-format on */
 
-const vy_c_dialect vy_opencl_dialect = DIALECT(rows, NULL);
-const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows, NULL);
-const vy_c_dialect vy_opencl_intel_dialect = DIALECT(rows, "convert");
+const vy_c_dialect vy_opencl_dialect = DIALECT(rows, wide_mul_high, NULL, NULL);
+const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows, hidden_wide_mul_high, NULL, hidden_zeros);
+const vy_c_dialect vy_opencl_intel_dialect = DIALECT(rows, hidden_wide_mul_high, "convert", NULL);

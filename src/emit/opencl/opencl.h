@@ -60,12 +60,14 @@ enum { VY_OPENCL_ERRATUM_BRANCHES = 1 };
 
 /* NVIDIA's compiler 580.159 contains ptxas, some of whose errors (docs/internals/ptx.md) occur in OpenCL C, too. Loops
  * that it may count wrongly are not unrolled (E13, emit/ptxas_loops.h). Values pass through an or with a zero
- * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs of f32 (E9)
- * and the upper half of a product of u32 (E11). */
+ * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs (of f32: E9;
+ * the smallest integer becomes a positive float), the upper half of a product of u32 (E11), -0 (which loses its sign if
+ * 1 or -1 is the other choice), and an operand of mul_high (mul_high(-x, x) is negative for the smallest integer). */
 enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
 
 /* Intel's CPU runtime 2026.2 converts an index times a constant to a float by adding the converted constant to the
- * float of another invocation: it rounds twice, and does not wrap. The code is right if a function converts. */
+ * float of another invocation: it rounds twice, and does not wrap. The code is right if a function converts.
+ * mul_high(-x, x) is as on NVIDIA. */
 enum { VY_OPENCL_ERRATUM_CONVERSIONS = 4 };
 
 /* What the specification promises of a device with these features by our rules. Division and square root of f32 are
