@@ -15,7 +15,8 @@ static char folder[] = "/tmp/vyre-opencl-XXXXXX";
 /* The loader reads its folder once a process: so each in one of its own. */
 static void expect_told(const char *environment, const char *words, const char *fix) {
     char line[1024], text[8192];
-    snprintf(line, sizeof line, "VYRE_CACHE_DIR= VYRE_CUDA_LIBRARY=no-driver.so OCL_ICD_FILENAMES= %s '%s' backends 2>&1", environment,
+    snprintf(line, sizeof line,
+             "VYRE_CACHE_DIR= VYRE_CUDA_LIBRARY=no-driver.so OCL_ICD_FILENAMES= %s '%s' backends 2>&1", environment,
              vy_test_command());
     FILE *pipe = popen(line, "r");
     assert_non_null(pipe);
