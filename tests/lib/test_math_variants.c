@@ -1,5 +1,5 @@
-/* Second bodies of functions of `math`, without f64 or with tables: they return the bits of the others. `vyre math digest
- * exp --without-f64` tries all inputs of f32; here all of f16 and bf16, and a sample of f32. */
+/* Second bodies of functions of `math`, without f64 or with tables: they return the bits of the others. `vyre math
+ * digest exp --without-f64` tries all inputs of f32; here all of f16 and bf16, and a sample of f32. */
 #include "lib/library.h"
 
 #include "dialect/load.h"

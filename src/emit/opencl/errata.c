@@ -77,7 +77,8 @@ static vy_interval interval_of(const vy_expr *x) {
     return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
 }
 
-/* Whether ptxas counts the iterations of a loop correctly. A type of less than 32 bits wraps where its values do not. */
+/* Whether ptxas counts the iterations of a loop correctly. A type of less than 32 bits wraps where its values do
+ * not. */
 static int is_counted_rightly(const vy_c *c, const vy_def_use *uses, uint32_t loop) {
     const vy_stmt *s = vy_c_stmt(c, loop);
     if (s->kind == VY_STMT_FOR) {
