@@ -319,8 +319,8 @@ int vy_ptx_keeps_opaque(vyre_op op) {
 
 /* ---- loop errata: which loops ptxas may unroll (emit/ptxas_loops.h) ----
  *
- * A loop that ptxas might count wrongly has a pragma that forbids unrolling, which costs nothing if ptxas would not have
- * unrolled; and ptxas cannot determine the initial value of its induction variable. */
+ * A loop that ptxas might count wrongly has a pragma that forbids unrolling, which costs nothing if ptxas would not
+ * have unrolled; and ptxas cannot determine the initial value of its induction variable. */
 void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
     vy_ptx_bind_label(e, label);
     if (!is_right && (e->target.errata & VY_PTX_ERRATUM_TRIP_COUNTS))
