@@ -39,7 +39,7 @@ static vyre_status prepare(vyre_error *error) {
 static const struct {
     vyre_status (*run)(vyre_error *error);
     const char *step;
-} ways[] = {{optimise, "const-fold"}, {legalise, "inline"}, {prepare, "inline"}};
+} ways[] = {{optimise, "const-fold"}, {legalise, "inline"}, {prepare, "math-variants"}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void a_deadline_that_has_passed_ends_them(void **state) {
