@@ -400,6 +400,17 @@ static uint32_t replace(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_make_expr(rw, &e);
 }
 
+/* Whether invocations of a program with barriers may return early. PoCL 3.1, for which the pass exists, loses stores
+ * in branches that follow such a return, also if all other invocations take them. */
+static int returns_among_barriers(const vyre_program *p) {
+    int returns = 0, barriers = 0;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        returns |= vy_stmt_at(p, i)->kind == VY_STMT_RETURN;
+        barriers |= vy_stmt_at(p, i)->kind == VY_STMT_BARRIER;
+    }
+    return returns && barriers;
+}
+
 vyre_status vy_version_checks(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                               vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = write_stmt, .tree = replace};
@@ -407,7 +418,7 @@ vyre_status vy_version_checks(const vyre_program *program, const vy_target_desc 
     uint64_t changes;
     vyre_status status = VYRE_OK;
     *out = NULL;
-    if (target->version_checks && !plan(&v))
+    if (target->version_checks && !returns_among_barriers(program) && !plan(&v))
         status = vy_fail_memory(error, "a pass");
     else if (v.regions.count)
         status = vy_rewrite_run(program, &hooks, &v, NULL, out, &changes, error);

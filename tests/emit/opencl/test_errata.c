@@ -93,6 +93,27 @@ static void returns_around_barriers_keep_what_is_before_them(void **state) {
     launched_close(&l);
 }
 
+/* With polls: PoCL lost the stores in a branch for all invocations after the return (opt/version_checks.h). */
+static void stores_after_a_return_of_some_invocations_are_kept(void **state) {
+    (void)state;
+    static launched l;
+    static const char text[] =
+        "program p {\n buffer y : u8 read_write\n workgroup 4\n grid 1\n array s : u8 [8] workgroup\n"
+        " const k : i64 [7] = [2202640113254328694, 70368744177665, -7371169364185309703, 0, 1099511627776,\n"
+        " 576460752303423487, 2049]\n let x = global_id.x\n if k[local_index] == 0 { return }\n y[x] = s[0]\n}\n";
+    static uint8_t y[] = {127, 127, 127, 127};
+    const vyre_span input = {y, sizeof y};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    l = (launched){.constant_bytes = 256, .joined.cancellable = 1};
+    launched_open(&l);
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    assert_true(launched_add(&l, "polls", program, &arguments));
+    launched_run(&l);
+    assert_int_equal(l.judged, 1);
+    vyre_program_release(program);
+    launched_close(&l);
+}
+
 /* More invocations than a vector has lanes; the products wrap around, or need to be rounded. */
 static void products_of_indices_become_floats_like_the_oracles(void **state) {
     (void)state;
@@ -121,6 +142,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_indices_become_floats_like_the_oracles),
         cmocka_unit_test(returns_around_barriers_keep_what_is_before_them),
+        cmocka_unit_test(stores_after_a_return_of_some_invocations_are_kept),
         cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
