@@ -79,7 +79,7 @@ vyre_status vy_gpu_fail_recovery(vyre_status status, const vyre_error *why, vyre
         return status;
     }
     return vy_fail(error, VYRE_UNSUPPORTED, "restart the process: the driver gives it no new context",
-                   "the device does not come back (%.300s)", why->message);
+                   "the device was lost and could not be started again (%.300s)", why->message);
 }
 
 /* ---- compiled code ---- */

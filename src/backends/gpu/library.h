@@ -27,7 +27,7 @@ const char *vy_gpu_library_file(const vy_gpu_library *library);
  * VYRE_UNSUPPORTED  it lacks a required symbol */
 vyre_status vy_gpu_library_open(const vy_gpu_library *library, const char *file, void *out, vyre_error *error);
 
-/* A result of the driver. The last row of a table has the result 0 and stands for all others. */
+/* A result of the driver. The last row of a table has the result 0: it describes every result without a row. */
 typedef struct vy_gpu_result {
     int32_t result;
     const char *name;

@@ -210,7 +210,8 @@ static int32_t set_arguments(vy_ocl *ocl, const vy_ocl_slot *slot, const vy_ocl_
     const vy_ocl_header *header = &kernel->header;
     int32_t result = VY_CL_OK;
     for (uint32_t i = 0; i < code->base.buffer_count && result == VY_CL_OK; i++) {
-        vy_cl_memory memory = buffers->memories[i] ? buffers->memories[i] : slot->control.memory; /* a placeholder */
+        /* An empty buffer has no memory object, and drivers refuse NULL: the kernel does not access this one. */
+        vy_cl_memory memory = buffers->memories[i] ? buffers->memories[i] : slot->control.memory;
         result = ocl->api.set_argument(object, i, sizeof memory, &memory);
     }
     if (result == VY_CL_OK && header->tables_argument != VY_NONE)
