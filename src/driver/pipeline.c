@@ -205,7 +205,7 @@ static vyre_status prepare(vyre_pipeline *pipeline, uint64_t deadline_ns, vyre_e
         vy_pipeline_executable(pipeline, (vy_stop_condition){0, deadline_ns}, VY_EXECUTABLE_PLAIN, &executable, error);
     if (status != VYRE_OK)
         return status;
-    pipeline->is_native = vy_executable_is_native(executable);
+    atomic_store_explicit(&pipeline->is_native, vy_executable_is_native(executable), memory_order_relaxed);
     return vy_pipeline_prepare_cooperative(pipeline, deadline_ns, error);
 }
 
@@ -317,7 +317,7 @@ vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline) {
 }
 
 int vyre_pipeline_is_native(const vyre_pipeline *pipeline) {
-    return pipeline ? pipeline->is_native : 0;
+    return pipeline ? atomic_load_explicit(&pipeline->is_native, memory_order_relaxed) : 0;
 }
 
 int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out) {

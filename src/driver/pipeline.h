@@ -27,7 +27,7 @@ struct vyre_pipeline {
     uint64_t number;  /* from 1, unique in its backend */
     vyre_backend *backend;
     vyre_program *program;
-    int is_native;
+    _Atomic int is_native; /* threads that prepare an implicit pipeline write the same value */
     _Atomic(vy_executable *) executables[VY_VARIANT_COUNT]; /* NULL: not used yet. Each a reference */
     pthread_mutex_t lock;                                   /* guards replacing an executable, and `old` */
     VY_VECTOR(vy_executable *) old;                         /* retired; another thread may still read one */
