@@ -426,6 +426,37 @@ static void write_branch(writer *w, group lanes, uint32_t first, uint32_t end, c
     w->ended = 0;
 }
 
+/* An `if` without `else` whose body is long: its lanes are written in one more `if`, of the case that any lane executes
+ * the body. Where such a body is a rare case, a single branch skips all lanes. */
+enum { LONG_BODY = 48 }; /* expressions */
+
+static int is_long_if(const writer *w, uint32_t index) {
+    const vy_stmt *s = stmt_at(w, index);
+    uint32_t exprs = 0;
+    if (s->kind != VY_STMT_IF || s->middle != s->end)
+        return 0;
+    for (uint32_t i = index + 1; i < s->end; i++) {
+        uint32_t first = vy_stmt_exprs_first(w->copy.from, stmt_at(w, i));
+        exprs += vy_stmt_exprs_end(w->copy.from, stmt_at(w, i), first) - first;
+    }
+    return exprs >= LONG_BODY;
+}
+
+static uint32_t open_any(writer *w, group lanes, uint32_t root) {
+    uint32_t any = write_condition(w, lanes.first, root);
+    for (uint32_t lane = 1; lane < lanes.count; lane++) {
+        uint32_t condition = write_condition(w, lanes.first + lane, root);
+        any = vy_irb_op(&w->copy.draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, any, condition, VY_NONE);
+    }
+    vy_irb_if(&w->copy.draft, any);
+    return vy_cloner_open(&w->copy);
+}
+
+static void close_any(writer *w, uint32_t mark) {
+    vy_cloner_close(&w->copy, mark);
+    vy_irb_end_block(&w->copy.draft);
+}
+
 /* An `if` or `for` with divergent control is written lane by lane, but the loads in its operands are hoisted for all
  * lanes first. The condition of a `while` is not hoisted. */
 static void each_lane(writer *w, group lanes, uint32_t index, const rest *then,
@@ -433,8 +464,12 @@ static void each_lane(writer *w, group lanes, uint32_t index, const rest *then,
     const vy_stmt *s = stmt_at(w, index);
     for (int i = 0; i < 3 && s->kind != VY_STMT_WHILE; i++)
         hoist_loads(w, lanes, VY_STMT_OPERANDS(s)[i]);
+    int is_long = is_long_if(w, index) && !then;
+    uint32_t mark = is_long ? open_any(w, lanes, s->a) : 0;
     for (uint32_t lane = 0; lane < lanes.count; lane++)
         write(w, (group){lanes.first + lane, 1}, index, then);
+    if (is_long)
+        close_any(w, mark);
     for (int i = 0; i < 3; i++)
         forget_loads(w, VY_STMT_OPERANDS(s)[i]);
 }

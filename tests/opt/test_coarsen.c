@@ -370,6 +370,33 @@ static void the_fast_path_is_fused(void **state) {
     assert_int_equal(wide_accesses(STREAM("u32", "if x[i] > 5 { y[i] = 2 }")), 1);
 }
 
+/* The statements that are an `if` of a disjunction. */
+static uint32_t disjunctions(const char *text) {
+    vyre_program *program = parse(text);
+    vy_coarsened made = widened(program);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < made.program->stmts.count; i++) {
+        const vy_stmt *s = vy_stmt_at(made.program, i);
+        found += s->kind == VY_STMT_IF && vy_expr_at(made.program, s->a)->op == VYRE_OP_LOR;
+    }
+    vyre_program_release(made.program);
+    vyre_program_release(program);
+    return found;
+}
+
+#define ROUND "v = (v ^ (v >> 7)) * 5 + (v << 3)\n"
+#define RARE(condition, body) STREAM("u32", "if i < len(y) { var v = x[i]\n if " condition " { " body " }\n y[i] = v }")
+
+static void one_branch_skips_a_long_body_of_all_lanes(void **state) {
+    (void)state;
+    const char *lengthy = RARE("v < 0x10000000", ROUND ROUND ROUND ROUND ROUND ROUND);
+    holds_widened(lengthy, 4);
+    assert_int_equal(disjunctions(lengthy), 1);
+    assert_int_equal(disjunctions(RARE("v < 0x10000000", ROUND)), 0);
+    /* Whether the body runs is the same for all lanes. */
+    assert_int_equal(disjunctions(RARE("k < 5", ROUND ROUND ROUND ROUND ROUND ROUND)), 0);
+}
+
 /* ---- the edge of the grid ---- */
 
 enum { SEEN = 64 };
@@ -572,6 +599,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_widened_says_why),
         cmocka_unit_test(the_fast_path_has_no_guard_left),
         cmocka_unit_test(the_fast_path_is_fused),
+        cmocka_unit_test(one_branch_skips_a_long_body_of_all_lanes),
         cmocka_unit_test(nobody_beyond_the_grid_has_an_effect),
         cmocka_unit_test(pieces_of_a_grid_are_widened),
         cmocka_unit_test(examples_that_stream_are_widened),
