@@ -2,6 +2,7 @@
  * numeric phase, which replaces ops by functions of the soft-float library. */
 #include "lower/legalize.h"
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "lower/bounds_checks.h"
 #include "lower/collectives.h"
@@ -86,35 +87,76 @@ static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     return type;
 }
 
-/* Whether a value is known, by its expression, not to be a NaN other than the canonical one. */
-static int is_canonical(const vy_legalizer *rw, uint32_t tree) {
-    const vy_expr *e = &rw->trees.items[tree];
-    if (e->kind == VY_EXPR_LITERAL)
-        return 1;
-    if (e->kind != VY_EXPR_OP)
+/* Whether a comparison that a NaN fails has the same operand. The arms of a select are read with its condition. */
+static int excludes_nan(const vyre_program *p, uint32_t condition, uint32_t value) {
+    const vy_expr *c = vy_expr_at(p, condition), *v = vy_expr_at(p, value);
+    if (c->kind != VY_EXPR_OP || v->kind != VY_EXPR_VARIABLE)
         return 0;
+    if (c->op == VYRE_OP_LAND)
+        return excludes_nan(p, c->a, value) || excludes_nan(p, c->b, value);
+    if (c->op != VYRE_OP_LT && c->op != VYRE_OP_LE && c->op != VYRE_OP_GT && c->op != VYRE_OP_GE && c->op != VYRE_OP_EQ)
+        return 0;
+    const vy_expr *a = vy_expr_at(p, c->a), *b = vy_expr_at(p, c->b);
+    return (a->kind == VY_EXPR_VARIABLE && a->a == v->a) || (b->kind == VY_EXPR_VARIABLE && b->a == v->a);
+}
+
+/* Whether a value is known, by its expression, not to be a NaN other than the canonical one. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_canonical(const vy_legalizer *rw, uint32_t expr) {
+    const vy_expr *e = vy_expr_at(rw->from, expr);
+    if (e->kind == VY_EXPR_VARIABLE)
+        return rw->is_canonical[e->a];
+    if (e->kind != VY_EXPR_OP)
+        return e->kind == VY_EXPR_LITERAL;
     if (e->op == VYRE_OP_CAST)
-        return vyre_type_class(vy_legalizer_type(rw, e->a)) != VYRE_CLASS_FLOAT;
-    return e->op == VYRE_OP_SELECT && is_canonical(rw, e->b) && is_canonical(rw, e->c);
+        return vyre_type_class((vyre_type)vy_expr_at(rw->from, e->a)->type) != VYRE_CLASS_FLOAT;
+    return e->op == VYRE_OP_SELECT && is_canonical(rw, e->c) &&
+           (is_canonical(rw, e->b) || excludes_nan(rw->from, e->a, e->b));
+}
+
+/* A variable is canonical if all values that it is given are. At first all are assumed to be; those of a loop that
+ * needs many rounds are not. */
+static void find_canonical(vy_legalizer *rw) {
+    enum { ROUNDS = 4 };
+    const vyre_program *p = rw->from;
+    rw->is_canonical = vy_allocate(p->variables.count + 1);
+    if (!rw->is_canonical) {
+        rw->status = vy_fail_memory(rw->error, "a legal program");
+        return;
+    }
+    memset(rw->is_canonical, 0, p->variables.count + 1);
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (vy_stmt_at(p, i)->kind == VY_STMT_LET || vy_stmt_at(p, i)->kind == VY_STMT_VAR)
+            rw->is_canonical[vy_stmt_at(p, i)->variable] = 1;
+    for (int round = 0, is_stable = 0; !is_stable; round++) {
+        is_stable = 1;
+        for (uint32_t i = 0; i < p->stmts.count; i++) {
+            const vy_stmt *s = vy_stmt_at(p, i);
+            int gives = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
+            if (gives && rw->is_canonical[s->variable] && (round == ROUNDS || !is_canonical(rw, s->a)))
+                is_stable = rw->is_canonical[s->variable] = 0;
+        }
+    }
 }
 
 static void start(vy_legalizer *rw) {
     const vyre_program *p = rw->from;
+    find_canonical(rw);
     int sees_bits = 0;
     for (uint32_t i = 0; i < p->exprs.count && !sees_bits; i++) {
         const vy_expr *e = vy_expr_at(p, i);
         sees_bits = e->kind == VY_EXPR_OP && e->op == VYRE_OP_BITCAST &&
                     (vyre_type_class((vyre_type)vy_expr_at(p, e->a)->type) & VYRE_CLASS_FLOAT);
     }
-    if (sees_bits)
+    if (sees_bits && rw->status == VYRE_OK)
         rw->status = vy_ranges_make_by(p, &vy_range_rules_sound, 0, &rw->ranges, rw->error);
 }
 
 /* Arrays are not observable from outside, and values loaded from them are made canonical where they are observed.
  * Narrow floats arrive packed. */
-static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
+static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t expr, uint32_t tree, vy_space space) {
     vyre_type bits = type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
-    if ((type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64) || space != VY_SPACE_BUFFER || is_canonical(rw, tree))
+    if ((type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64) || space != VY_SPACE_BUFFER || is_canonical(rw, expr))
         return tree;
     uint32_t canonical = vy_legalizer_named(rw, type == VYRE_TYPE_F32 ? "canonical_f32" : "canonical_f64",
                                             vy_legalizer_op1(rw, VYRE_OP_BITCAST, bits, tree));

@@ -426,7 +426,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t index = lower_index(rw, s->a);
     uint32_t value = vy_legalizer_lower(rw, s->b);
     if (value != VY_NONE && rw->phase->narrow)
-        value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
+        value = rw->phase->narrow(rw, (vyre_type)memory->type, s->b, value, (vy_space)memory->space);
     index = vy_legalizer_append(rw, index);
     value = vy_legalizer_append(rw, value);
     vy_stmt stmt = *s;
@@ -684,6 +684,7 @@ vyre_status vy_legalizer_run(const vyre_program *program, const vy_legalizer_pha
     vyre_status status = rw.status == VYRE_OK ? rewrite(&rw, out) : rw.status;
     vy_cloner_discard(&rw.copy);
     vy_ranges_free(rw.ranges);
+    vy_release(rw.is_canonical, rw.is_canonical ? variables + 1 : 0);
     VY_VECTOR_FREE(&rw.trees);
     VY_VECTOR_FREE(&rw.depths);
     VY_VECTOR_FREE(&rw.others);

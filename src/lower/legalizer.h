@@ -25,10 +25,10 @@ typedef struct vy_legalizer_phase {
     void (*start)(vy_legalizer *rw);
     /* The type that holds values of a type between loads and stores. */
     vyre_type (*carrier)(const vy_legalizer *rw, vyre_type type);
-    /* Converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back. NULL: it
-     * is that value. */
+    /* Converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back: the tree
+     * is the lowered form of `expr`. NULL: it is that value. */
     uint32_t (*widen)(vy_legalizer *rw, vyre_type type, uint32_t tree);
-    uint32_t (*narrow)(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space);
+    uint32_t (*narrow)(vy_legalizer *rw, vyre_type type, uint32_t expr, uint32_t tree, vy_space space);
     /* An op on lowered operands; `operand` is their original type (for select: of the arms). */
     uint32_t (*op)(vy_legalizer *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
     /* Whether op() would return the same op on the same operands. */
@@ -59,9 +59,10 @@ struct vy_legalizer {
     const vy_legalizer_phase *phase;
     vy_softlib *library;
     uint64_t exact;
-    uint32_t native;   /* the narrow floats that keep their type: bits 1 << vyre_type */
-    vy_ranges *ranges; /* of `from`, if start() made them; or NULL */
-    uint32_t plain;    /* the types whose values need no lowering: bits 1 << vyre_type */
+    uint32_t native;       /* the narrow floats that keep their type: bits 1 << vyre_type */
+    vy_ranges *ranges;     /* of `from`, if start() made them; or NULL */
+    uint8_t *is_canonical; /* by variable of `from`, if start() made it; or NULL */
+    uint32_t plain;        /* the types whose values need no lowering: bits 1 << vyre_type */
     vy_cloner copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;  /* of trees */

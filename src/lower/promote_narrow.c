@@ -133,7 +133,8 @@ static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
 }
 
 /* Arrays are not observable from outside. */
-static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
+static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t expr, uint32_t tree, vy_space space) {
+    (void)expr;
     if (is_native(rw, type) && space != VY_SPACE_BUFFER)
         return tree;
     if (is_narrow_float(type)) {

@@ -41,7 +41,7 @@ static vy_target_desc any_target(vy_random *random) {
                              .cancellable = vy_random_below(random, 3) == 0,
                              .zeroes_arrays = vy_random_below(random, 4) == 0,
                              .aligned_buffers = vy_random_below(random, 3) == 0,
-                             .version_checks = vy_random_below(random, 2) == 0};
+                             .version_checks = (uint8_t)vy_random_below(random, 3)};
     target.exact = kind == 0   ? profiles[vy_random_below(random, PROFILES)].exact
                    : kind == 1 ? rows->rows[vy_random_below(random, rows->count)].exact
                    : kind == 2 ? vy_random_next(random) & ALL_BITS

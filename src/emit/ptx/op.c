@@ -737,7 +737,23 @@ static inline const vy_ptx_value *value_of(vy_ptx *e, uint32_t expr, vy_ptx_valu
     return made;
 }
 
+static int is_literal_of(const vy_expr *x, uint64_t bits) {
+    return x->kind == VY_EXPR_LITERAL && x->bits == bits;
+}
+
+/* Legalisation tests for a NaN by `(bits & 0x7fffffff) > 0x7f800000`. A comparison of floats needs no mask. Registers
+ * of 32 bits have no class, so the bits may be those of an integer. */
+static int tests_nan(const vy_ptx *e, const vy_expr *x) {
+    const vy_expr *magnitude = &e->exprs[x->a];
+    return magnitude->kind == VY_EXPR_OP && magnitude->op == VYRE_OP_AND && magnitude->type == VYRE_TYPE_U32 &&
+           is_literal_of(&e->exprs[magnitude->b], 0x7fffffff) && is_literal_of(&e->exprs[x->b], 0x7f800000);
+}
+
 static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+    if (x->op == VYRE_OP_GT && tests_nan(e, x)) {
+        vy_ptx_value bits = vy_ptx_in_register(e, vy_ptx_expr(e, e->exprs[x->a].a));
+        return vy_ptx_two(e, "setp.nan", "f32", VYRE_TYPE_BOOL, bits, bits);
+    }
     if (x->op == VYRE_OP_OR && fills(e, x)) {
         vy_expr sum = *x;
         sum.op = VYRE_OP_ADD;
