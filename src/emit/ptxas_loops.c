@@ -4,6 +4,13 @@
 
 #include "ir/eval.h"
 
+/* A literal, or any value of the type. */
+static vy_interval interval_of(const vyre_program *program, uint32_t expr) {
+    const vy_expr *x = vy_expr_at(program, expr);
+    const vy_wide number = vy_integer_of(x->type, x->bits);
+    return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
+}
+
 /* The unrolled step, the value after the last iteration, and the values on the way there must be in the range of the
  * type. */
 int vy_ptxas_counts_rightly(const vy_ptxas_trip_count *c) {
@@ -19,6 +26,17 @@ int vy_ptxas_counts_rightly(const vy_ptxas_trip_count *c) {
                c->to.high - c->from.low + includes_end <= whole.high;
     return c->step < 0 && c->to.low + c->step + 1 - includes_end >= whole.low &&
            c->from.high - c->to.low + includes_end <= whole.high;
+}
+
+int vy_ptxas_counts_for_rightly(const vyre_program *program, const vy_stmt *loop) {
+    const vy_expr *by = loop->c == VY_NONE ? NULL : vy_expr_at(program, loop->c);
+    const vy_wide step = by ? vy_integer_of(by->type, by->bits) : 1;
+    const vy_ptxas_trip_count counting = {.type = vy_expr_at(program, loop->a)->type,
+                                          .goes_on = step < 0 ? VYRE_OP_GT : VYRE_OP_LT,
+                                          .step = step,
+                                          .from = interval_of(program, loop->a),
+                                          .to = interval_of(program, loop->b)};
+    return (!by || by->kind == VY_EXPR_LITERAL) && vy_ptxas_counts_rightly(&counting);
 }
 
 /* ---- changes of values from iteration to iteration ---- */
@@ -242,12 +260,6 @@ static int is_made_of_counted(view *w, uint32_t expr) {
 
 /* ---- comparisons ---- */
 
-static vy_interval interval_of(const view *w, uint32_t expr) {
-    const vy_expr *x = expr_at(w, expr);
-    vy_wide number = vy_integer_of(x->type, x->bits);
-    return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
-}
-
 /* Whether statement `at` is certainly the last that was executed for its variable when control reaches the loop. */
 static int leads_to_loop(const view *w, uint32_t at) {
     for (uint32_t i = w->uses->parents[at]; i != VY_NONE; i = w->uses->parents[i]) {
@@ -265,7 +277,8 @@ static int leads_to_loop(const view *w, uint32_t at) {
 static vy_interval start_of(const view *w, uint32_t variable) {
     uint32_t at = vy_last_definition(w->uses, variable, w->loop);
     int is_known = at != VY_NONE && is_value(stmt_at(w, at)) && leads_to_loop(w, at);
-    return is_known ? interval_of(w, stmt_at(w, at)->a) : vy_interval_whole(vy_variable_at(w->program, variable)->type);
+    return is_known ? interval_of(w->program, stmt_at(w, at)->a)
+                    : vy_interval_whole(vy_variable_at(w->program, variable)->type);
 }
 
 /* The amount that adding a literal increases a number by; negative if it wraps. */
@@ -318,7 +331,7 @@ static int follow(view *w, uint32_t expr, vy_ptxas_trip_count *c) {
         return 0;
     c->step = !is_own ? only_step(w, x->a) : loop->c == VY_NONE ? 1 : step_of(expr_at(w, loop->c));
     c->step = is_back ? -c->step : c->step;
-    c->from = is_sum ? vy_interval_whole(c->type) : is_own ? interval_of(w, loop->a) : start_of(w, x->a);
+    c->from = is_sum ? vy_interval_whole(c->type) : is_own ? interval_of(w->program, loop->a) : start_of(w, x->a);
     return c->step != 0;
 }
 
@@ -331,7 +344,7 @@ static int comparison_is_right(view *w, const vy_expr *x, int wanted) {
     if (goes_on == VYRE_OP_COUNT || goes_on == VYRE_OP_EQ || !vy_is_integer(c.type) ||
         vyre_type_bits((vyre_type)c.type) < 32 || is_made_of_counted(w, other))
         return 0;
-    c.to = interval_of(w, other);
+    c.to = interval_of(w->program, other);
     return follow(w, side, &c) && vy_ptxas_counts_rightly(&c);
 }
 

@@ -44,6 +44,8 @@ typedef struct region {
     int tests_start; /* that holds only if the variable starts below the bound */
     uint32_t test_count;
     test tests[TESTS];
+    uint32_t clamped_count;
+    uint32_t clamped[TESTS]; /* expressions: lengths of buffers that are not empty in the tested version */
 } region;
 
 enum { UNKNOWN, IS_FALSE, IS_TRUE };
@@ -60,6 +62,7 @@ typedef struct versions {
     uint32_t next;                  /* the next region to be written */
     uint32_t end;                   /* of the last one */
     uint8_t where;                  /* what is being written */
+    uint8_t clamps;                 /* whether other checks become clamped indices */
     uint32_t bound, bound_variable; /* an expression, and the variable of the draft that replaces it; VY_NONE */
 } versions;
 
@@ -126,12 +129,49 @@ static uint32_t test_of(const versions *v, const region *r, const test *check) {
     return i;
 }
 
-/* ---- regions ---- */
-
 /* The statements that may have checks: of a loop, those of its body. */
 static uint32_t checked_from(const region *r) {
     return r->first + (r->variable != VY_NONE);
 }
+
+/* ---- other checks ----
+ *
+ * The index of a load in a loop may depend on the value of the load before. A load that is always executed, of element
+ * 0 if the check fails, needs no branch between the two. This requires that the buffer is not empty. */
+
+/* The length in the check of a load, if it is one of a buffer that is not written: `index < len(buffer)`; VY_NONE.
+ * Legal programs have no select of less than 32 bits. */
+static uint32_t checked_length(const versions *v, const vy_expr *load) {
+    const vy_memory *m = vy_memory_at(v->program, load->a);
+    if (load->kind != VY_EXPR_LOAD || load->c == VY_NONE || m->space != VY_SPACE_BUFFER ||
+        vy_accesses[m->access].is_output || vyre_type_bits((vyre_type)load->type) < 32)
+        return VY_NONE;
+    const vy_expr *check = expr_at(v, vy_see_through_lets(&v->uses, load->c, STEPS));
+    if (check->kind != VY_EXPR_OP || check->op != VYRE_OP_LT || !vy_expr_equal(v->program, check->a, load->b))
+        return VY_NONE;
+    return expr_at(v, check->b)->kind == VY_EXPR_LEN && expr_at(v, check->b)->a == load->a ? check->b : VY_NONE;
+}
+
+/* Whether a length is one of those that are not 0 in the tested version. */
+static int is_clamped(const versions *v, const region *r, uint32_t length) {
+    for (uint32_t i = 0; length != VY_NONE && i < r->clamped_count; i++)
+        if (expr_at(v, r->clamped[i])->a == expr_at(v, length)->a)
+            return 1;
+    return 0;
+}
+
+static void find_clamped(const versions *v, region *r) {
+    const uint32_t *exprs = v->uses.first_expr;
+    for (uint32_t k = exprs[checked_from(r)]; k < exprs[r->end] && r->clamped_count < TESTS; k++) {
+        const vy_expr *e = expr_at(v, k);
+        const uint32_t length =
+            e->kind == VY_EXPR_LOAD && e->c != VY_NONE && !v->known[e->c] ? checked_length(v, e) : VY_NONE;
+        if (length != VY_NONE && !is_clamped(v, r, length))
+            r->clamped[r->clamped_count++] = length;
+    }
+}
+
+/* ---- regions ---- */
 
 static void find_checks(const versions *v, region *r) {
     const uint32_t *exprs = v->uses.first_expr;
@@ -190,6 +230,8 @@ static int add_region(versions *v, region *r) {
         return 0;
     *made = *r;
     find_values(v, made);
+    if (v->clamps)
+        find_clamped(v, made);
     return 1;
 }
 
@@ -268,7 +310,7 @@ static int add_last(versions *v) {
     return add_region(v, &r);
 }
 
-static int plan(versions *v) {
+static int plan(versions *v, int with_last) {
     const vyre_program *p = v->program;
     v->uses = (vy_def_use){.program = p, .arena = &v->arena};
     v->known = vy_arena_allocate(&v->arena, p->exprs.count + (size_t)1);
@@ -279,7 +321,7 @@ static int plan(versions *v) {
     for (uint32_t i = v->entry->first_stmt; i < v->entry->end_stmt; i++)
         if (vy_stmt_is_loop(stmt_at(v, i)->kind) && !add_loop(v, i))
             return 0;
-    return add_last(v);
+    return !with_last || add_last(v);
 }
 
 /* ---- writing ---- */
@@ -344,6 +386,11 @@ static void write_versions(vy_rewrite *rw, const region *r) {
     }
     for (uint32_t i = 0; i < r->test_count; i++)
         condition = write_test(rw, r, &r->tests[i], condition);
+    for (uint32_t i = 0; i < r->clamped_count; i++) {
+        const uint32_t length = copy(rw, r->clamped[i]), zero = u32(&rw->draft, 0);
+        condition =
+            both(&rw->draft, condition, vy_irb_op(&rw->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, length, zero, VY_NONE));
+    }
     vy_irb_if(&rw->draft, condition);
     write_version(rw, r, TESTED);
     vy_irb_else(&rw->draft);
@@ -383,6 +430,21 @@ static int write_stmt(vy_rewrite *rw, uint32_t stmt) {
     return stmt < v->end;
 }
 
+/* let loaded = buffer[check ? index : 0], and check ? loaded : 0 */
+static uint32_t clamped_load(vy_rewrite *rw, const vy_expr *load) {
+    const vyre_type type = (vyre_type)load->type;
+    vy_expr e = *load;
+    if (!rw->may_bind || rw->in_arm)
+        return VY_NONE;
+    const uint32_t check = vy_rewrite_make_leaf(rw, vy_rewrite_read(rw, load->c)), index = vy_rewrite_read(rw, load->b);
+    const uint32_t first = vy_rewrite_make_literal(rw, VYRE_TYPE_U32, 0);
+    e.a = rw->memories[e.a];
+    e.b = vy_rewrite_make_op(rw, VYRE_OP_SELECT, VYRE_TYPE_U32, check, index, first);
+    e.c = VY_NONE;
+    const uint32_t loaded = vy_rewrite_make_leaf(rw, vy_rewrite_make_expr(rw, &e));
+    return vy_rewrite_make_op(rw, VYRE_OP_SELECT, type, check, loaded, vy_rewrite_make_literal(rw, type, 0));
+}
+
 static uint32_t replace(vy_rewrite *rw, uint32_t expr) {
     const versions *v = rw->user;
     vy_expr e = *expr_at(v, expr);
@@ -392,7 +454,11 @@ static uint32_t replace(vy_rewrite *rw, uint32_t expr) {
         return VY_NONE;
     if (v->known[expr])
         return vy_rewrite_make_literal(rw, VYRE_TYPE_BOOL, v->known[expr] == IS_TRUE);
-    if (e.kind != VY_EXPR_LOAD || e.c == VY_NONE || v->known[e.c] != IS_TRUE)
+    if (e.kind != VY_EXPR_LOAD || e.c == VY_NONE)
+        return VY_NONE;
+    if (!v->known[e.c] && is_clamped(v, &v->regions.items[v->next - 1], checked_length(v, &e)))
+        return clamped_load(rw, &e);
+    if (v->known[e.c] != IS_TRUE)
         return VY_NONE;
     e.a = rw->memories[e.a];
     e.b = vy_rewrite_read(rw, e.b);
@@ -400,25 +466,17 @@ static uint32_t replace(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_make_expr(rw, &e);
 }
 
-/* Whether invocations of a program with barriers may return early. PoCL 3.1, for which the pass exists, loses stores
- * in branches that follow such a return, also if all other invocations take them. */
-static int returns_among_barriers(const vyre_program *p) {
-    int returns = 0, barriers = 0;
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        returns |= vy_stmt_at(p, i)->kind == VY_STMT_RETURN;
-        barriers |= vy_stmt_at(p, i)->kind == VY_STMT_BARRIER;
-    }
-    return returns && barriers;
-}
-
 vyre_status vy_version_checks(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                               vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = write_stmt, .tree = replace};
-    versions v = {.program = program, .entry = vy_program_entry(program), .bound = VY_NONE};
+    versions v = {.program = program,
+                  .entry = vy_program_entry(program),
+                  .bound = VY_NONE,
+                  .clamps = target->version_checks == VY_VERSIONS_OF_LOOPS};
     uint64_t changes;
     vyre_status status = VYRE_OK;
     *out = NULL;
-    if (target->version_checks && !returns_among_barriers(program) && !plan(&v))
+    if (target->version_checks && !plan(&v, !v.clamps))
         status = vy_fail_memory(error, "a pass");
     else if (v.regions.count)
         status = vy_rewrite_run(program, &hooks, &v, NULL, out, &changes, error);

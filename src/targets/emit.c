@@ -268,7 +268,7 @@ static vyre_status emit_opencl(vyre_program *program, const vyre_emit_options *o
     vy_opencl_code code = {.text = VYRE_BYTES_INIT};
     if (status == VYRE_OK)
         status = vy_opencl_check(program, &device, error);
-    target.optimise = target.version_checks = 0; /* close to the source */
+    target.optimise = target.version_checks = target.unroll_arrays = 0; /* close to the source */
     if (status == VYRE_OK)
         status = vy_compile_pipeline(program, &target, NULL, &compiled, error);
     if (status == VYRE_OK)

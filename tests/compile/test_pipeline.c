@@ -379,12 +379,12 @@ static void architectures_with_slow_f64_avoid_it(void **state) {
 }
 
 static void an_opencl_device_describes_its_f64_and_errata(void **state) {
-    const vy_opencl_device without = {.exact = vy_opencl_assumed(0), .errata = VY_OPENCL_ERRATUM_BRANCHES},
+    const vy_opencl_device without = {.exact = vy_opencl_assumed(0), .errata = VY_OPENCL_ERRATUM_POCL},
                            with = {.exact = vy_opencl_assumed(1)};
     (void)state;
     assert_int_equal(vy_opencl_target(&without, NULL, 0).math, VY_MATH_WITHOUT_F64);
     assert_int_equal(vy_opencl_target(&with, NULL, 0).math, VY_MATH_WITH_F64);
-    assert_int_equal(vy_opencl_target(&without, NULL, 0).errata, VY_OPENCL_ERRATUM_BRANCHES);
+    assert_int_equal(vy_opencl_target(&without, NULL, 0).errata, VY_OPENCL_ERRATUM_POCL);
     assert_int_equal(vy_opencl_target(&with, NULL, 0).errata, 0);
 }
 

@@ -8,23 +8,25 @@
 
 enum { BYTES = 40, GROUP = 4 };
 
-static const vy_target_desc target = {.exact = UINT64_MAX, .version_checks = 1};
+static const vy_target_desc of_all = {.exact = UINT64_MAX, .version_checks = VY_VERSIONS_OF_ALL},
+                            of_loops = {.exact = UINT64_MAX, .version_checks = VY_VERSIONS_OF_LOOPS};
 
 /* x has any length; `at`, `end` and `n` are params. */
+static const char *x_type = "u8";
 static vyre_program *program_of(const char *body) {
     static char text[4096];
     int length = snprintf(text, sizeof text,
-                          "program p {\n  param at : u32\n  param end : u32\n  param n : u32\n  buffer x : u8 read\n"
+                          "program p {\n  param at : u32\n  param end : u32\n  param n : u32\n  buffer x : %s read\n"
                           "  buffer y : u32 read_write\n  workgroup %d\n  grid 3\n%s}\n",
-                          GROUP, body);
+                          x_type, GROUP, body);
     assert_true(length > 0 && (size_t)length < sizeof text);
     return vy_test_parse(text);
 }
 
-static vyre_program *legal(const char *body) {
+static vyre_program *legal(const vy_target_desc *target, const char *body) {
     vyre_program *program = program_of(body), *made = NULL;
     vyre_error error = {0};
-    if (vy_legalize(program, &target, &made, &error) != VYRE_OK)
+    if (vy_legalize(program, target, &made, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     vyre_program_release(program);
     return made;
@@ -40,27 +42,27 @@ static unsigned loads(const vyre_program *p, int have_condition) {
 
 static void run(vyre_program *program, const uint32_t values[3], size_t bytes, size_t words, outcome *out) {
     static const vy_lowered_env none = {0};
-    static uint8_t x[BYTES];
+    static uint8_t x[4 * BYTES];
     static uint32_t y[BYTES];
     vyre_scalar params[3];
     for (unsigned i = 0; i < BYTES; i++) {
-        x[i] = (uint8_t)(i * 37 + 11);
+        x[strcmp(x_type, "u8") == 0 ? i : 4 * i] = (uint8_t)(i * 37 + 11);
         y[i] = i * 2654435761u;
     }
     for (unsigned i = 0; i < 3; i++)
         params[i] = (vyre_scalar){VYRE_TYPE_U32, values[i]};
-    const vyre_span spans[] = {{x, bytes}, {y, words * sizeof *y}};
+    const vyre_span spans[] = {{x, strcmp(x_type, "u8") == 0 ? bytes : 4 * bytes}, {y, words * sizeof *y}};
     const vyre_arguments arguments = {.params = params, .param_count = 3, .inputs = spans, .input_count = 2};
     outcome_of(program, &arguments, (vyre_oracle_options){.budget = STEPS}, &none, out);
 }
 
 /* Compares for all starts, ends and lengths around each other and around 2^32; loads of x remain as stated: in the
  * version under the test, and with conditions in the original. */
-static void versioned(const char *body, unsigned tested, unsigned original) {
+static void versioned_for(const vy_target_desc *target, const char *body, unsigned tested, unsigned original) {
     static const uint32_t values[] = {0, 1, 2, 4, 5, 8, 11, 12, 13, 0xfffffff0u, 0xfffffffcu, 0xffffffffu};
     enum { VALUES = sizeof values / sizeof *values };
     static outcome want, got;
-    vyre_program *program = program_of(body), *made = legal(body);
+    vyre_program *program = program_of(body), *made = legal(target, body);
     assert_int_equal(loads(made, 0), tested);
     assert_int_equal(loads(made, 1), original);
     for (unsigned i = 0; i < VALUES * VALUES * 8; i++) {
@@ -81,6 +83,10 @@ static void versioned(const char *body, unsigned tested, unsigned original) {
     }
     vyre_program_release(program);
     vyre_program_release(made);
+}
+
+static void versioned(const char *body, unsigned tested, unsigned original) {
+    versioned_for(&of_all, body, tested, original);
 }
 
 #define SUMS(loop) "  var h = 0u32\n" loop "  if global_id.x < len(y) { y[global_id.x] = h }\n"
@@ -136,9 +142,32 @@ static void the_last_statements_test_the_ids_of_a_workgroup(void **state) {
     versioned("  if global_id.x - 1 < n && global_id.x < len(y) { y[global_id.x] = u32(x[at]) }\n", 0, 2);
 }
 
+/* In the tested version, loads whose index depends on data have a clamped index and no condition. */
+static void loops_clamp_other_indices_for_gpus(void **state) {
+    (void)state;
+    x_type = "u32";
+    versioned_for(&of_loops, SUMS("  for i in at .. end { h = h * 31 + x[i] + x[h % 16] }\n"), 2, 2);
+    versioned_for(&of_loops,
+                  SUMS("  var q = at\n  for i in at .. end {\n    q = x[q] % 45\n"
+                       "    h = h * 31 + x[i] + x[q]\n    q = q + 1\n    h = h + x[q]\n  }\n"),
+                  4, 4);
+    versioned_for(&of_loops,
+                  SUMS("  var i = at\n  while i < end && x[h % 64] != 5 {\n"
+                       "    h = h * 31 + x[i] + x[h % 55]\n    i = i + 1\n  }\n"),
+                  0, 3);
+    /* a load that has no condition, since its index is in bounds */
+    versioned_for(&of_loops,
+                  "  array t : u32 [256] private\n" SUMS("  for i in at .. end { h = h * 31 + x[i] + t[h & 255] "
+                                                         "}\n"),
+                  3, 1);
+    versioned_for(&of_loops, "  let i = global_id.x\n  if i < len(y) { y[i] = x[i] * 3 }\n", 0, 1);
+    x_type = "u8"; /* legal programs have no select of bytes */
+    versioned_for(&of_loops, SUMS("  for i in at .. end { h = h * 31 + u32(x[i]) + u32(x[h % 16]) }\n"), 1, 3);
+}
+
 static vyre_status version(void *user) {
     vyre_program *made = NULL;
-    vyre_status status = vy_version_checks(user, &target, &made, NULL);
+    vyre_status status = vy_version_checks(user, &of_loops, &made, NULL);
     vyre_program_release(made);
     return status;
 }
@@ -162,6 +191,7 @@ int main(void) {
         cmocka_unit_test(a_while_over_pieces_tests_its_bound),
         cmocka_unit_test(other_loops_do_not_change),
         cmocka_unit_test(the_last_statements_test_the_ids_of_a_workgroup),
+        cmocka_unit_test(loops_clamp_other_indices_for_gpus),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -372,14 +372,15 @@ static void describe_target(vy_ocl *ocl) {
     ocl->base.identity = info->identity;
     ocl->target.access_bytes = is_cpu ? 0 : 16;
     ocl->target.version = info->c_version;
+    ocl->target.local_bytes = info->local_bytes;
     ocl->target.has_int64_atomics = info->has_int64_atomics;
     ocl->target.has_ordered_atomics = info->has_ordered_atomics;
     if (strcmp(info->platform_name, "Portable Computing Language") == 0)
-        ocl->target.errata = VY_OPENCL_ERRATUM_BRANCHES;
+        ocl->target.errata = VY_OPENCL_ERRATUM_POCL;
     else if (strstr(info->platform_name, "NVIDIA"))
         ocl->target.errata = VY_OPENCL_ERRATUM_NVIDIA;
     else if (is_cpu && strstr(info->platform_name, "Intel"))
-        ocl->target.errata = VY_OPENCL_ERRATUM_CONVERSIONS;
+        ocl->target.errata = VY_OPENCL_ERRATUM_INTEL;
 }
 
 /* ---- context and loss ---- */

@@ -4,7 +4,7 @@
  * defines one function that runs the whole grid on the calling thread (docs/c.md). The program is legalised but not
  * optimised, so that the text remains close to the source; the C compiler optimises it. Invocations run sequentially.
  * A program with barriers becomes a function that is called for each invocation until all have ended: it returns at a
- * barrier and continues there at the next call (statement.c). */
+ * barrier and continues there at the next call (emit/c_family/barriers.c). */
 #ifndef VY_EMIT_C_C_H
 #define VY_EMIT_C_C_H
 

@@ -155,13 +155,6 @@ static void write_table(vy_c *c, uint32_t memory) {
     vy_string_add(c->out, "\n};\n\n");
 }
 
-static void write_arrays(vy_c *c, vy_space space) {
-    for (uint32_t i = vy_c_buffers_end(c); i < vy_c_memories_end(c); i++)
-        if (vy_c_memory_at(c, i)->space == space)
-            vy_string_format(c->out, "    %s %s[%" PRIu32 "];\n", vy_c_type(c, vy_c_memory_at(c, i)->type),
-                             vy_c_memory(c, i), vy_c_memory_at(c, i)->elements);
-}
-
 static void write_types(vy_c *c) {
     vy_string_add(c->out, "/* ---- the program ---- */\n\n");
     for (uint32_t i = vy_c_buffers_end(c); i < vy_c_memories_end(c); i++)
@@ -185,20 +178,13 @@ static void write_types(vy_c *c) {
            "     }\n"
            "     return ids;\n"
            " }\n"
-           " \n"
-           "b/* The state of an invocation at a barrier: the barrier, and the values that are needed after it. */\n"
-           "bstruct $n_invocation {\n"
-           "b    uint32_t at;\n");
-    for (uint32_t i = 0; i < c->fields.count; i++)
-        vy_string_format(c->out, "    %s %s;\n", vy_c_type(c, c->fields.items[i].type),
-                         vy_c_text(c, c->fields.items[i].name));
+           " \n");
     if (c->barriers)
-        write_arrays(c, VY_SPACE_PRIVATE);
-    put(c, "b};\n"
-           "benum { ENDED, AT_BARRIER, AT_GRID_BARRIER };\n"
+        vy_c_state(c);
+    put(c, "benum { ENDED, AT_BARRIER, AT_GRID_BARRIER };\n"
            "b\n"
            "wstruct $n_group {\n");
-    write_arrays(c, VY_SPACE_WORKGROUP);
+    vy_c_arrays(c, VY_SPACE_WORKGROUP);
     put(c, "b    struct $n_invocation invocations[$s];\n"
            "w};\n"
            "w\n"
@@ -237,7 +223,7 @@ static void write_invocation(vy_c *c, const vy_string *body) {
                          vy_c_type(c, vy_c_memory_at(c, i)->type), vy_c_memory(c, i), vy_c_memory(c, i),
                          vy_c_length(c, i), vy_c_length(c, i));
     if (!c->barriers)
-        write_arrays(c, VY_SPACE_PRIVATE);
+        vy_c_arrays(c, VY_SPACE_PRIVATE);
     vy_string_char(c->out, '\n');
     vy_string_append(c->out, body->text ? body->text : "", body->length);
     c->out->failed |= body->failed;
@@ -417,7 +403,7 @@ static void write_file(vy_c *c, vy_string *body, vy_string *rest, vy_string *fil
     c->prefixes[VY_SPACE_WORKGROUP] = "group->";
     c->prefixes[VY_SPACE_PRIVATE] = c->barriers ? "self->" : NULL;
     if (c->status == VYRE_OK)
-        vy_c_function(c);
+        vy_c_invocation(c);
     if (c->status != VYRE_OK)
         return;
     c->out = rest;

@@ -82,5 +82,8 @@ const vy_c_dialect vy_c_plain = {.language = "C",
                                  .specials = {"NAN"}, /* a constant; its bits are made canonical where they are seen */
                                  .reserved = reserved,
                                  .writers = vy_c_writers,
+                                 .at_barrier = {"return AT_BARRIER;", "return AT_GRID_BARRIER;"},
+                                 .at_end = "return ENDED;",
+                                 .array_attribute = "",
                                  .is_for_gcc = 1,
                                  .builtin = builtin};

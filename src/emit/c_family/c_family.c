@@ -133,9 +133,23 @@ void vy_c_line(vy_c *c, uint32_t stmt, const char *format, ...) {
 
 /* ---- simple statements ---- */
 
+/* A new identifier, which stays valid. */
+static const char *new_name(vy_c *c, const char *given) {
+    const char *name = vy_c_text(c, vy_c_unique(c, given)), *kept = vy_arena_copy(&c->arena, name, strlen(name));
+    if (!kept)
+        vy_c_refuse_memory(c);
+    return kept ? kept : "";
+}
+
 static void assign(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     if (s->kind == VY_STMT_ASSIGN && vy_c_is_variable(c, s->a, s->variable))
-        return; /* compilers warn of x = x */
+        return;                                  /* compilers warn of x = x */
+    if (s->kind == VY_STMT_ASSIGN && c->guard) { /* not in the choice: the compiler would branch around its loads */
+        const char *value = new_name(c, "value");
+        vy_c_line(c, stmt, "const %s %s = %e;", vy_c_type(c, vy_c_variable_type(c, s->variable)), value, s->a);
+        vy_c_line(c, stmt, "%v = %s ? %s : %v;", s->variable, c->guard, value, s->variable);
+        return;
+    }
     vy_c_line(c, stmt,
               s->kind == VY_STMT_ASSIGN ? "%v = %e;"
               : s->kind == VY_STMT_LET  ? "%l%e;"
@@ -174,18 +188,52 @@ static int is_marked(const vy_c *c, uint32_t stmt, unsigned mark) {
 void vy_c_body(vy_c *c, uint32_t first, uint32_t end) {
     c->indentation++;
     vy_c_block(c, first, end);
-    if (first < end && is_marked(c, first, VY_C_MARK_TAIL))
-        vy_c_line(c, VY_NONE, c->dialect->separator);
     c->indentation--;
+}
+
+/* Writes statements under a condition, a bool, and the current guard. */
+static void guarded(vy_c *c, uint32_t stmt, const char *condition, uint32_t first, uint32_t end) {
+    const char *before = c->guard;
+    c->guard = condition;
+    if (before || condition[0] == '!') {
+        c->guard = new_name(c, "takes");
+        vy_c_line(c, stmt, "const bool %s = %s%s%s;", c->guard, before ? before : "", before ? " & " : "", condition);
+    }
+    vy_c_block(c, first, end);
+    c->guard = before;
+}
+
+/* If-conversion: all statements are executed; assignments and loads have an effect in the branch that is taken. The
+ * loads of several branches then overlap. */
+static void flat_if(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+    const char *condition = new_name(c, "condition");
+    vy_c_line(c, stmt, "const bool %s = %e;", condition, s->a);
+    guarded(c, stmt, condition, stmt + 1, s->middle);
+    if (s->middle < s->end)
+        guarded(c, s->middle, VY_FIX("!%s", condition), s->middle, s->end);
+}
+
+/* A line that begins a block. A condition that leaves a loop passes through the dialect's zero, so that the compiler
+ * does not make several exits of it. */
+static void decide(vy_c *c, uint32_t stmt, const char *word, uint32_t condition, int leaves) {
+    const char *zero = c->dialect->unknown_zero, *type = vy_c_type(c, VYRE_TYPE_U32);
+    if (leaves && zero && vy_c_expr_at(c, condition)->kind != VY_EXPR_LITERAL)
+        vy_c_line(c, stmt, "%s ((%s)(%e) ^ (%s)%s) {", word, type, condition, type, zero);
+    else
+        vy_c_line(c, stmt, "%s (%e) {", word, condition);
 }
 
 /* A chain of `else if` is written in a loop, not recursively. */
 static void if_else(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    vy_c_line(c, stmt, "if (%e) {", s->a);
+    if (c->guard || is_marked(c, stmt, VY_C_MARK_FLAT)) {
+        flat_if(c, stmt, s);
+        return;
+    }
+    decide(c, stmt, "if", s->a, stmt + 1 < s->middle && vy_stmt_is_jump(vy_c_stmt(c, stmt + 1)->kind));
     vy_c_body(c, stmt + 1, s->middle);
     while (s->middle < s->end) {
         const vy_stmt *other = vy_c_stmt(c, s->middle);
-        if (other->kind != VY_STMT_IF || other->end != s->end || is_marked(c, s->middle, VY_C_MARK_BEFORE)) {
+        if (other->kind != VY_STMT_IF || other->end != s->end || is_marked(c, s->middle, VY_C_MARK_FLAT)) {
             vy_c_line(c, VY_NONE, "} else {");
             vy_c_body(c, s->middle, s->end);
             break;
@@ -235,6 +283,16 @@ static int is_plain(const vy_c *c, const vy_stmt *s) {
     return t.step < 0 && -t.step <= most && t.end + t.step + 1 >= whole.low && high - t.end <= whole.high;
 }
 
+/* The body of a loop or region, and the brace behind it. */
+static void finish(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+    c->indentation++;
+    vy_c_block(c, stmt + 1, s->end);
+    if (is_marked(c, stmt, VY_C_MARK_TAIL))
+        vy_c_line(c, VY_NONE, c->dialect->separator);
+    c->indentation--;
+    vy_c_line(c, VY_NONE, "}");
+}
+
 static void for_loop(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     const uint8_t type = vy_c_variable_type(c, s->variable),
                   is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
@@ -258,27 +316,15 @@ static void for_loop(vy_c *c, uint32_t stmt, const vy_stmt *s) {
         const char *end = bound_name(c, s, "_end");
         vy_c_line(c, stmt, "for (%d%e, %s = %e; %v < %s; %v++) {", v, s->a, end, s->b, v, end, v);
     }
-    vy_c_body(c, stmt + 1, s->end);
-    vy_c_line(c, VY_NONE, "}");
-}
-
-/* The count wraps around after 2^64 iterations: no loop executes so many. */
-static void counted_while(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    vy_c_name name;
-    snprintf(name.text, sizeof name.text, "%s", vy_c_text(c, vy_c_unique(c, "iterations")));
-    vy_c_line(c, stmt, "for (%s %s = 1u; %s != 0u && %p; %s++) {", vy_c_type(c, VYRE_TYPE_U64), name.text, name.text,
-              s->a, (unsigned)VY_C_LAND, name.text);
+    finish(c, stmt, s);
 }
 
 static void nested(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    if (s->kind == VY_STMT_WHILE && is_marked(c, stmt, VY_C_MARK_COUNT))
-        counted_while(c, stmt, s);
-    else if (s->kind == VY_STMT_WHILE)
-        vy_c_line(c, stmt, "while (%e) {", s->a);
+    if (s->kind == VY_STMT_WHILE)
+        decide(c, stmt, "while", s->a, 1);
     else
         vy_c_line(c, stmt, "{ /* %s */", vy_symbol_name(c->program, s->name));
-    vy_c_body(c, stmt + 1, s->end);
-    vy_c_line(c, VY_NONE, "}");
+    finish(c, stmt, s);
 }
 
 static vy_c_writer *const writers[VY_STMT_KIND_COUNT] = {

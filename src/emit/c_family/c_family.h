@@ -3,7 +3,8 @@
  *
  *   op.c         types, ops, expressions and literals
  *   op_rows.h    rows of op tables that dialects share
- *   c_family.c   identifiers, statements and control flow */
+ *   c_family.c   identifiers, statements and control flow
+ *   barriers.c   barriers of dialects that run the invocations of a workgroup one after the other */
 #ifndef VY_EMIT_C_FAMILY_C_FAMILY_H
 #define VY_EMIT_C_FAMILY_C_FAMILY_H
 
@@ -34,6 +35,13 @@ typedef struct vy_c_row {
     vy_c_spelling words, signs, narrow, floats, bools;
 } vy_c_row;
 
+/* A float whose bits a compiler must not see. */
+typedef struct vy_c_hidden {
+    uint8_t type;
+    uint64_t bits;
+    const char *text;
+} vy_c_hidden;
+
 typedef struct vy_c_dialect {
     const char *language;
     /* In the order of the types. Of f16 and bf16 there are only the bits: legal programs do not compute with them. */
@@ -44,20 +52,27 @@ typedef struct vy_c_dialect {
     const vy_c_spelling *wide_mul_high; /* by whether signed: mul_high of 64 bits */
     /* The body of a function that moves bits between an integer and a float of a size; NULL: "as_" and the type. */
     const char *moves_bits;
-    const char *to_float;     /* of functions from integers to floats, "NAME_TYPE_rte"; NULL: casts */
+    /* An integer 0 that compilers do not know, of which integers that become floats, narrow signed integers or longer
+     * ones get the exclusive or (op.c), and conditions that leave a loop; or NULL. */
+    const char *unknown_zero;
     const char *long_suffix;  /* of literals of 64 bits, signed; behind a "u", unsigned */
     const char *float_suffix; /* of the library's functions for f32 */
     /* A word (analysis/byte_word.h) at an element, %m: little-endian, and big-endian. NULL: bytes are combined. */
     const char *word, *word_reversed;
-    const char *specials[2];           /* in constant arrays: NaN and infinity; NULL: the literal */
-    const char *const *negative_zeros; /* in expressions: -0 of f32, and of f64; NULL: the literal */
-    const char *const *reserved;       /* words that cannot be a name; up to NULL */
+    const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
+    const vy_c_hidden *hidden;   /* literals of expressions with a text of their own, up to one without; or NULL */
+    const char *select_zero;     /* the same, added to results of bitwise operations that a select chooses; or NULL */
+    const char *const *reserved; /* words that cannot be a name; up to NULL */
     /* The statements that differ from c_family.c's: by kind, or NULL. */
     vy_c_writer *const *writers;
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */
     const char *qualifiers;                     /* of functions */
     const char *separator;                      /* the line at a VY_C_MARK_… */
-    int is_for_gcc;                             /* code avoids an erratum of gcc 12 (op.c) */
+    /* Of barriers.c: the line that ends the code of an invocation at a barrier of the workgroup, at one of the grid,
+     * and for good. */
+    const char *at_barrier[2], *at_end;
+    const char *array_attribute; /* behind the declaration of an array */
+    int is_for_gcc;              /* code avoids an erratum of gcc 12 (op.c) */
 } vy_c_dialect;
 
 /* A field of the struct of an invocation: a value that is needed after a barrier. */
@@ -68,10 +83,10 @@ typedef struct vy_c_field {
 
 /* Marks of a statement, bits. */
 enum {
-    VY_C_MARK_BEFORE = 1, /* the separator of the dialect comes before it */
-    VY_C_MARK_TAIL = 2,   /* it is the first of a body that ends in the separator */
-    VY_C_MARK_COUNT = 4,  /* the iterations of the `while` are counted: the compiler sees that it ends */
-    VY_C_MARK_ROLLED = 8  /* the loop is not unrolled: a pragma comes before it */
+    VY_C_MARK_ROLLED = 1, /* the loop is not unrolled: a pragma comes before it */
+    VY_C_MARK_BEFORE = 2, /* the separator of the dialect comes before the loop */
+    VY_C_MARK_TAIL = 4,   /* the body of the loop ends in the separator */
+    VY_C_MARK_FLAT = 8    /* the `if` becomes straight-line code: it only assigns variables */
 };
 
 struct vy_c {
@@ -84,13 +99,14 @@ struct vy_c {
     vy_intern_pool names;   /* every other identifier of the file */
     vy_symbol *variables;   /* the name of each variable and memory, and of a buffer's length */
     vy_symbol *memories, *lengths;
-    uint8_t *is_measured;                            /* by memory: its length is used */
-    const char *prefixes[VY_SPACE_COUNT];            /* before the names of memories; NULL: none */
-    uint8_t *is_kept;                                /* by variable: it is a field of the invocation */
-    uint8_t *marks;                                  /* by statement: VY_C_MARK_…; NULL: none */
-    unsigned indentation;                            /* blocks around the line */
-    uint32_t line;                                   /* of the source: the last one that a comment named */
-    uint32_t resumes;                                /* barriers written so far, of dialects without barriers */
+    uint8_t *is_measured;                 /* by memory: its length is used */
+    const char *prefixes[VY_SPACE_COUNT]; /* before the names of memories; NULL: none */
+    uint8_t *is_kept;                     /* by variable: it is a field of the invocation */
+    uint8_t *marks;                       /* by statement: VY_C_MARK_…; NULL: none */
+    const char *guard;    /* in straight-line code, the variable that states whether a statement has an effect; NULL */
+    unsigned indentation; /* blocks around the line */
+    uint32_t line;        /* of the source: the last one that a comment named */
+    uint32_t resumes;     /* barriers written so far, of dialects without barriers */
     uint8_t reports, polls, barriers, grid_barriers; /* the program has such statements */
     VY_VECTOR(vy_c_field) fields;
     vy_def_use uses; /* VY_DEF_USE_DECLARATIONS */
@@ -185,5 +201,17 @@ void vy_c_check_access(vy_c *c, const vy_stmt *s);
 void vy_c_add_field(vy_c *c, vy_symbol name, uint8_t type);
 /* The source's name, within a comment. */
 void vy_c_source_name(vy_c *c);
+
+/* ---- barriers (barriers.c) ---- */
+
+/* Finds the variables that are live across a barrier, and the features of the program (reports, polls, barriers).
+ * Without it, c->barriers is 0 and the body has the barriers of the language. */
+void vy_c_scan(vy_c *c);
+vy_c_writer vy_c_barrier, vy_c_return;
+/* The body. With barriers, `self` points to the struct of the invocation, whose `at` is 0 at first. */
+void vy_c_invocation(vy_c *c);
+/* The declarations of arrays, and of the struct of an invocation. */
+void vy_c_arrays(vy_c *c, vy_space space);
+void vy_c_state(vy_c *c);
 
 #endif

@@ -188,9 +188,13 @@ static void float_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least) 
                      is_infinite && is_f32 ? "INFINITY" : text, is_f32 && !is_infinite ? "f" : "");
 }
 
-static int is_negative_zero(const vy_expr *e) {
-    return (e->type == VYRE_TYPE_F32 && e->bits == UINT32_C(1) << 31) ||
-           (e->type == VYRE_TYPE_F64 && e->bits == UINT64_C(1) << 63);
+/* The text that hides a literal, or NULL. */
+static const char *hidden_text(const vy_c_hidden *hidden, const vy_expr *e) {
+    if (e->kind != VY_EXPR_LITERAL || !hidden)
+        return NULL;
+    while (hidden->text && (hidden->type != e->type || hidden->bits != e->bits))
+        hidden++;
+    return hidden->text;
 }
 
 void vy_c_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least) {
@@ -366,6 +370,16 @@ int vy_c_is_variable(const vy_c *c, uint32_t expr, uint32_t variable) {
     return e->kind == VY_EXPR_VARIABLE && e->a == variable;
 }
 
+/* Whether the dialect's zero hides an operand: of conversions to floats, of those of 32 bits that extend the sign, and
+ * of those to narrow signed integers. C extends the sign of the latter wherever they are operands. */
+static int hides_converted(uint8_t from, uint8_t to) {
+    const int is_narrow = is_signed(from) && bits_of(from) < 32;
+    if (!(vyre_type_class((vyre_type)from) & VYRE_CLASS_INTEGER) || is_float(to))
+        return is_float(to) && !is_float(from) && from != VYRE_TYPE_BOOL;
+    return bits_of(to) < 32 ? is_signed(to) && !is_narrow
+                            : is_signed(from) && !is_narrow && bits_of(to) > bits_of(from);
+}
+
 static void cast(vy_c *c, const vy_expr *e, unsigned least) {
     const uint8_t from = vy_c_expr_at(c, e->a)->type, to = e->type;
     const int is_bits = e->op == VYRE_OP_BITCAST,
@@ -382,8 +396,9 @@ static void cast(vy_c *c, const vy_expr *e, unsigned least) {
                                             : to_unsigned,
                             to, from);
         call(c, e);
-    } else if (c->dialect->to_float && is_float(to) && !is_bits && !is_float(from) && from != VYRE_TYPE_BOOL) {
-        put(c, VY_C_UNARY, least, "%s_%s_rte(%e)", c->dialect->to_float, vy_c_type(c, to), e->a);
+    } else if (c->dialect->unknown_zero && hides_converted(from, to)) {
+        put(c, VY_C_UNARY, least, "(%s)(%s)(%p ^ (%s)%s)", vy_c_type(c, to), vy_c_type(c, from), e->a, VY_C_UNARY,
+            vy_c_type(c, from), c->dialect->unknown_zero);
     } else {
         put(c, VY_C_UNARY, least, "(%s)%p", vy_c_type(c, to), e->a, VY_C_UNARY);
     }
@@ -407,9 +422,31 @@ static int word(vy_c *c, const vy_expr *e) {
     for (unsigned i = 0; i < VY_WORD_BYTES; i++)
         if (vy_c_expr_at(c, w.loads[i])->c != VY_NONE)
             return 0;
+    if (c->guard)
+        return 0;
     put(c, VY_C_PRIMARY, VY_C_ANY, w.is_big_endian ? c->dialect->word_reversed : c->dialect->word, w.memory,
         vy_c_expr_at(c, w.loads[0])->b);
     return 1;
+}
+
+/* Whether the value of an arm may be the result of bitwise operations on integers, of which the other arm is one. */
+static int may_be_bitwise(const vy_expr *e, const vy_expr *other) {
+    return vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER &&
+           ((e->kind == VY_EXPR_VARIABLE && other->kind != VY_EXPR_LITERAL) ||
+            (e->kind == VY_EXPR_OP && (e->op == VYRE_OP_AND || e->op == VYRE_OP_OR || e->op == VYRE_OP_XOR)));
+}
+
+/* The dialect's zero is added to one arm: LLVM would take it out of both. */
+static void select(vy_c *c, const vy_expr *e, unsigned least) {
+    const char *const zero = c->dialect->select_zero, *const type = vy_c_type(c, e->type);
+    const vy_expr *b = vy_c_expr_at(c, e->b), *other = vy_c_expr_at(c, e->c);
+    if (zero && may_be_bitwise(b, other))
+        put(c, VY_C_SELECT, least, "%p ? %p + (%s)%s : %p", e->a, VY_C_LOR, e->b, VY_C_ADD, type, zero, e->c,
+            VY_C_SELECT);
+    else if (zero && may_be_bitwise(other, b))
+        put(c, VY_C_SELECT, least, "%p ? %p : %p + (%s)%s", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_ADD, type, zero);
+    else
+        put(c, VY_C_SELECT, least, "%p ? %p : %p", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_SELECT);
 }
 
 static void op(vy_c *c, const vy_expr *e, unsigned least) {
@@ -419,7 +456,7 @@ static void op(vy_c *c, const vy_expr *e, unsigned least) {
     if (word(c, e))
         return;
     if (e->op == VYRE_OP_SELECT)
-        put(c, VY_C_SELECT, least, "%p ? %p : %p", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_SELECT);
+        select(c, e, least);
     else if (e->op == VYRE_OP_CAST || e->op == VYRE_OP_BITCAST)
         cast(c, e, least);
     else if (divides && is_safe_divisor(vy_c_expr_at(c, e->b)))
@@ -440,21 +477,26 @@ static void op(vy_c *c, const vy_expr *e, unsigned least) {
 static void load(vy_c *c, const vy_expr *e, unsigned least) {
     if (e->op != VY_BOUNDS_UNCHECKED)
         vy_c_refuse(c, "an access with a bounds check");
-    if (e->c == VY_NONE)
+    const char *const zero = is_float(e->type) && !is_half(e->type) ? "0.0f" : "0";
+    if (e->c == VY_NONE && !c->guard)
         put_element(c, e->a, e->b);
+    else if (!c->guard)
+        put(c, VY_C_SELECT, least, "%p ? %m : %s", e->c, (unsigned)VY_C_LOR, e->a, e->b, zero);
+    else if (e->c == VY_NONE)
+        put(c, VY_C_SELECT, least, "%s ? %m : %s", c->guard, e->a, e->b, zero);
     else
-        put(c, VY_C_SELECT, least, is_float(e->type) && !is_half(e->type) ? "%p ? %m : 0.0f" : "%p ? %m : 0", e->c,
-            VY_C_LOR, e->a, e->b);
+        put(c, VY_C_SELECT, least, "(%s & %p) ? %m : %s", c->guard, e->c, (unsigned)VY_C_UNARY, e->a, e->b, zero);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 void vy_c_expr(vy_c *c, uint32_t expr, unsigned least) {
     const vy_expr *e = vy_c_expr_at(c, expr);
     const vy_memory *memory = e->kind == VY_EXPR_LEN ? vy_c_memory_at(c, e->a) : NULL;
+    const char *hidden = hidden_text(c->dialect->hidden, e);
     if (memory)
         c->is_measured[e->a] = 1;
-    if (e->kind == VY_EXPR_LITERAL && c->dialect->negative_zeros && is_negative_zero(e))
-        vy_string_add(c->out, c->dialect->negative_zeros[e->type == VYRE_TYPE_F64]);
+    if (hidden)
+        vy_string_add(c->out, hidden);
     else if (e->kind == VY_EXPR_LITERAL)
         vy_c_literal(c, e->type, e->bits, least);
     else if (e->kind == VY_EXPR_VARIABLE)

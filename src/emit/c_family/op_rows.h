@@ -45,8 +45,9 @@
 #define ROW_ADD WRAPPING("+", ADD)
 #define ROW_SUB WRAPPING("-", ADD)
 #define ROW_MUL WRAPPING("*", MUL)
-#define DIVIDES BODY("return b == 0 ? ($T)-1 : ($T)(a / b);"), \
-        BODY("return b == 0 ? ($T)-1 : b == ($T)-1 ? ($T)(0u - ($P)a) : ($T)(a / b);"), \
+#define DIVIDED BODY("return b == 0 ? ($T)-1 : ($T)(a / b);")
+#define DIVIDED_SIGNED BODY("return b == 0 ? ($T)-1 : b == ($T)-1 ? ($T)(0u - ($P)a) : ($T)(a / b);")
+#define DIVIDES DIVIDED, DIVIDED_SIGNED, \
         BODY("return b == 0 ? ($T)-1 : b == ($T)-1 && ($T)-1 < 0 ? ($T)(0u - ($P)a) : ($T)(a / b);")
 #define REMAINS BODY("return b == 0 ? a : a % b;"), BODY("return b == 0 ? a : b == ($T)-1 ? 0 : a % b;"), \
         BODY("return b == 0 ? a : ($T)(a % b);")

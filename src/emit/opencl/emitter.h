@@ -2,7 +2,8 @@
  *
  *   op_table.c   types, op table and reserved words of the dialect
  *   statement.c  atomics, barriers, shuffles, wide accesses, traps and polls
- *   errata.c     code that a compiler makes wrong
+ *   errata.c     what a compiler makes wrong code of
+ *   sequential.c kernels without barriers, which run the invocations of a workgroup one after the other
  *   module.c     the target, the kernel and its arguments */
 #ifndef VY_EMIT_OPENCL_EMITTER_H
 #define VY_EMIT_OPENCL_EMITTER_H
@@ -22,9 +23,12 @@ typedef struct vy_opencl {
     vy_c c; /* first: the functions of the dialect get a pointer to it */
     const vy_opencl_device *device;
     unsigned uses;
+    int hides_local_ids; /* the compiler must not know their range (errata.c) */
     /* By memory: the place of a constant array in the argument for tables; VY_NONE: it is in constant memory. */
     uint32_t *tables;
     vy_symbol arguments[VY_LIMIT_BUFFERS], offsets[VY_LIMIT_BUFFERS]; /* of buffers */
+    int is_sequential;  /* the kernel has no barriers: vy_c_scan has set c.barriers, which is 0 in other kernels */
+    const char *states; /* if it is sequential: the address space of the structs of invocations */
 } vy_opencl;
 
 static inline vy_opencl *vy_opencl_of(vy_c *c) {
@@ -32,15 +36,21 @@ static inline vy_opencl *vy_opencl_of(vy_c *c) {
 }
 
 extern const vy_c_dialect vy_opencl_dialect;
-extern const vy_c_dialect vy_opencl_intel_dialect;  /* the same, with VY_OPENCL_ERRATUM_CONVERSIONS avoided */
+extern const vy_c_dialect vy_opencl_pocl_dialect;   /* the same, with VY_OPENCL_ERRATUM_POCL avoided */
+extern const vy_c_dialect vy_opencl_intel_dialect;  /* the same, with VY_OPENCL_ERRATUM_INTEL avoided */
 extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_NVIDIA avoided */
 extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];
 
+/* Whether the kernel is to run the invocations of a workgroup one after the other. */
+int vy_opencl_is_sequential(const vy_opencl *o);
+/* Of such a kernel: starts it, once all is named; and writes the loops over the invocations around the body. */
+void vy_opencl_start_sequential(vy_opencl *o, vy_opencl_code *code);
+void vy_opencl_write_sequential(vy_opencl *o, const vy_string *body, vy_opencl_code *code);
 extern const char vy_opencl_barrier[];
 /* Marks statements for the errata of the device. */
 void vy_opencl_mark(vy_opencl *o);
 
-/* "__global ", …; private: "". */
+/* "__global ", …; private: "", or that of the states. */
 const char *vy_opencl_space(vy_c *c, uint32_t memory);
 
 #endif

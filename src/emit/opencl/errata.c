@@ -1,98 +1,76 @@
-/* Errata of the compilers of OpenCL drivers: marks the statements around which the code differs for a device with
- * errata (emit/opencl/opencl.h).
+/* Errata of the compilers of OpenCL drivers (emit/opencl/opencl.h): which programs run the invocations of a workgroup
+ * one after the other, and the marks of statements whose code differs.
  *
- * VY_OPENCL_ERRATUM_BRANCHES: a branch decides about a barrier if it contains one, or a jump around a later one. All
- * invocations of the workgroup take such a branch together, so another barrier before it changes nothing but what the
- * compiler makes of it.
- *
- * A return around a barrier is taken by all invocations, too. It has a barrier of its own, because the compiler makes
- * wrong code if the end of the kernel is reached from several barriers. An empty assembler statement behind it
- * (statement.c) keeps LLVM from merging it with another one.
- *
- * The compiler also takes the branch to an endless loop for one around the barriers after the loop, though no
- * invocation takes it. LLVM makes a `while` endless if it proves that the condition does not change, so the iterations
- * of each `while` before a barrier are counted: then no proof is possible. */
+ * VY_OPENCL_ERRATUM_POCL: PoCL compiles a kernel with barriers to loops over the invocations, one for each region
+ * between two barriers. The regions are right if every invocation gets from each barrier to the same next one. The
+ * loops lose code if a branch decides about a barrier or about the end of the kernel. */
 #include "emit/opencl/emitter.h"
 
-#include "analysis/literal.h"
+#include "emit/branch_cost.h"
 #include "emit/ptxas_loops.h"
 
-typedef struct scan {
-    vy_c *c;
-    const uint32_t *barriers; /* by statement: those before it */
-    uint32_t ends;            /* returns so far around no barrier: some invocations may take them */
-} scan;
+enum { HAS_BARRIER = 1, HAS_JUMP = 2, HAS_DECISION = 4 };
 
-/* Whether there is a barrier in a range of statements. */
-static int has_barrier(const scan *s, uint32_t first, uint32_t end) {
-    return s->barriers[end] != s->barriers[first];
+/* What a range of statements has. Jumps count for the innermost loop. Traps, polls and returns decide about the end of
+ * the kernel. The compiler takes the branch to a loop that LLVM proves endless for one around the barriers after the
+ * loop, and LLVM proves it of a `while`: before `last`, one without barriers decides. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
+static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last) {
+    unsigned has = 0;
+    for (uint32_t i = first; i < end; i = vy_c_stmt(c, i)->end) {
+        const vy_stmt *s = vy_c_stmt(c, i);
+        const unsigned inner = vy_stmt_is_structured(s->kind) ? scan(c, i + 1, s->end, last) : 0;
+        const int contains = (inner & HAS_BARRIER) != 0, is_loop = vy_stmt_is_loop(s->kind);
+        const int decides = s->kind == VY_STMT_RECORD_TRAP || s->kind == VY_STMT_POLL || s->kind == VY_STMT_RETURN ||
+                            (s->kind == VY_STMT_WHILE && !contains && i < last) ||
+                            (s->kind == VY_STMT_IF && contains) || (is_loop && contains && (inner & HAS_JUMP));
+        has |= inner & ~(unsigned)(is_loop ? HAS_JUMP : 0);
+        has |= (s->kind == VY_STMT_BARRIER ? HAS_BARRIER : 0) | (vy_stmt_is_jump(s->kind) ? HAS_JUMP : 0) |
+               (decides ? HAS_DECISION : 0);
+    }
+    return has;
 }
 
-/* Whether the block jumps around a barrier: `is_followed`, one may be executed after the block; `is_in_loop`, the
- * innermost loop has one. Recursion is bounded by VY_LIMIT_NESTING. */
-static int mark_block(scan *s, uint32_t first, uint32_t end, int is_followed, int is_in_loop) {
-    const vy_stmt *last = NULL;
-    const uint32_t ends = s->ends;
-    int jumps = 0;
-    for (uint32_t i = first; i < end; i = vy_c_stmt(s->c, i)->end) {
-        const vy_stmt *given = last = vy_c_stmt(s->c, i);
-        const int contains = has_barrier(s, i, given->end), is_loop = vy_stmt_is_loop(given->kind),
-                  follows = is_followed || has_barrier(s, given->end, end) || (is_loop && contains);
-        int inner = 0;
-        if (given->kind == VY_STMT_WHILE && follows && !contains)
-            s->c->marks[i] |= VY_C_MARK_COUNT;
-        if (vy_stmt_is_structured(given->kind)) {
-            const uint32_t middle = given->kind == VY_STMT_IF ? given->middle : given->end;
-            inner = mark_block(s, i + 1, middle, follows, is_loop ? contains : is_in_loop);
-            inner |= mark_block(s, middle, given->end, follows, is_in_loop);
+int vy_opencl_is_sequential(const vy_opencl *o) {
+    const vy_c *c = &o->c;
+    const uint32_t end = c->entry->end_stmt;
+    uint32_t last = c->entry->first_stmt; /* behind the last statement with a barrier */
+    for (uint32_t i = last; i < end && (o->device->errata & VY_OPENCL_ERRATUM_POCL); i = vy_c_stmt(c, i)->end)
+        if (scan(c, i, vy_c_stmt(c, i)->end, 0) & HAS_BARRIER)
+            last = vy_c_stmt(c, i)->end;
+    return last > c->entry->first_stmt && (scan(c, c->entry->first_stmt, end, last) & HAS_DECISION);
+}
+
+/* A loop is a branch around its barriers, too, if it may have no iteration. All invocations take it together: it is
+ * right if a barrier comes directly before it and at the end of its body. Returns whether there is a barrier. Recursion
+ * is bounded by VY_LIMIT_NESTING. */
+static int mark_barriers(vy_c *c, uint32_t first, uint32_t end) {
+    const vy_stmt *before = NULL;
+    int has = 0;
+    for (uint32_t i = first; i < end; i = before->end) {
+        const vy_stmt *s = vy_c_stmt(c, i);
+        const int contains = vy_stmt_is_structured(s->kind) ? mark_barriers(c, i + 1, s->end) : 0;
+        if (contains && vy_stmt_is_loop(s->kind)) {
+            const int is_separated = before && before->kind == VY_STMT_BARRIER;
+            const vy_stmt *last = vy_c_stmt(c, i + 1);
+            while (last->end < s->end)
+                last = vy_c_stmt(c, last->end);
+            const int is_ended = last->kind == VY_STMT_BARRIER;
+            c->marks[i] |= (uint8_t)((is_separated ? 0 : VY_C_MARK_BEFORE) | (is_ended ? 0 : VY_C_MARK_TAIL));
         }
-        if (given->kind != VY_STMT_REGION && (contains || inner) && vy_stmt_is_structured(given->kind) &&
-            !(i > first && vy_c_stmt(s->c, i - 1)->kind == VY_STMT_BARRIER))
-            s->c->marks[i] |= VY_C_MARK_BEFORE;
-        if (given->kind == VY_STMT_RETURN && follows)
-            s->c->marks[i] |= VY_C_MARK_BEFORE;
-        s->ends += given->kind == VY_STMT_RETURN && !follows;
-        jumps |= inner || (given->kind == VY_STMT_RETURN ? follows : vy_stmt_is_jump(given->kind) && is_in_loop);
+        has |= contains || s->kind == VY_STMT_BARRIER;
+        before = s;
     }
-    if (last && s->ends == ends && has_barrier(s, first, end) && last->kind != VY_STMT_BARRIER &&
-        !vy_stmt_is_jump(last->kind))
-        s->c->marks[first] |= VY_C_MARK_TAIL;
-    return jumps;
-}
-
-static void mark_branches(vy_c *c) {
-    const uint32_t count = c->program->stmts.count;
-    uint32_t *barriers = vy_arena_allocate(&c->arena, ((size_t)count + 1) * sizeof *barriers);
-    if (!barriers) {
-        vy_c_refuse_memory(c);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        barriers[i + 1] = barriers[i] + (vy_c_stmt(c, i)->kind == VY_STMT_BARRIER);
-    (void)mark_block(&(scan){c, barriers, 0}, c->entry->first_stmt, c->entry->end_stmt, 0, 0);
-}
-
-static vy_interval interval_of(const vy_expr *x) {
-    const vy_wide number = vy_integer_of(x->type, x->bits);
-    return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
+    return has;
 }
 
 /* Whether ptxas counts the iterations of a loop correctly. A type of less than 32 bits wraps where its values do
  * not. */
 static int is_counted_rightly(const vy_c *c, const vy_def_use *uses, uint32_t loop) {
     const vy_stmt *s = vy_c_stmt(c, loop);
-    if (s->kind == VY_STMT_FOR) {
-        const vy_expr *by = s->c == VY_NONE ? NULL : vy_c_expr_at(c, s->c), *from = vy_c_expr_at(c, s->a);
-        const vy_wide step = !by ? 1 : vy_integer_of(by->type, by->bits);
-        const vy_ptxas_trip_count trips = {.type = from->type,
-                                           .goes_on = step < 0 ? VYRE_OP_GT : VYRE_OP_LT,
-                                           .step = step,
-                                           .from = interval_of(from),
-                                           .to = interval_of(vy_c_expr_at(c, s->b))};
-        if ((by && by->kind != VY_EXPR_LITERAL) || vyre_type_bits((vyre_type)from->type) < 32 ||
-            !vy_ptxas_counts_rightly(&trips))
-            return 0;
-    }
+    if (s->kind == VY_STMT_FOR &&
+        (vyre_type_bits((vyre_type)vy_c_expr_at(c, s->a)->type) < 32 || !vy_ptxas_counts_for_rightly(c->program, s)))
+        return 0;
     return vy_ptxas_exits_are_safe(uses, loop);
 }
 
@@ -107,18 +85,50 @@ static void mark_loops(vy_c *c) {
             c->marks[i] |= VY_C_MARK_ROLLED;
 }
 
+/* Whether a signed integer becomes a float: NVIDIA's compiler assumes that a shifted local id has no sign. */
+static int converts_signed(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = vy_expr_at(p, i);
+        if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_CAST && vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT &&
+            vyre_type_class((vyre_type)vy_expr_at(p, e->a)->type) == VYRE_CLASS_SIGNED)
+            return 1;
+    }
+    return 0;
+}
+
+/* Marks each outermost `if` that only assigns variables, of loaded values among others, at little cost. */
+static void mark_flat(vy_c *c, const vy_predication *most) {
+    const vyre_program *p = c->program;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        const vy_stmt *s = vy_c_stmt(c, i);
+        vy_branch_cost cost = {.most_ops = most->ops, .most_accesses = most->accesses, .is_local = 1};
+        if (s->kind != VY_STMT_IF)
+            continue;
+        vy_branch_cost_add(p, i + 1, s->end, &cost);
+        if (!cost.accesses || vy_branch_cost_is_high(&cost))
+            continue;
+        c->marks[i] |= VY_C_MARK_FLAT;
+        i = s->end - 1;
+    }
+}
+
 void vy_opencl_mark(vy_opencl *o) {
     vy_c *c = &o->c;
     const unsigned errata = o->device->errata;
-    if (!errata)
+    const vy_target_desc target = vy_opencl_target(o->device, c->program, 0);
+    if (!(errata & (VY_OPENCL_ERRATUM_POCL | VY_OPENCL_ERRATUM_NVIDIA)) && !target.predication.ops)
         return;
     c->marks = vy_arena_allocate(&c->arena, (size_t)c->program->stmts.count + 1);
     if (!c->marks) {
         vy_c_refuse_memory(c);
         return;
     }
-    if (errata & VY_OPENCL_ERRATUM_BRANCHES)
-        mark_branches(c);
-    if (errata & VY_OPENCL_ERRATUM_NVIDIA)
+    if (target.predication.ops)
+        mark_flat(c, &target.predication);
+    if (errata & VY_OPENCL_ERRATUM_POCL && !o->is_sequential)
+        (void)mark_barriers(c, c->entry->first_stmt, c->entry->end_stmt);
+    if (errata & VY_OPENCL_ERRATUM_NVIDIA) {
         mark_loops(c);
+        o->hides_local_ids = converts_signed(c->program);
+    }
 }

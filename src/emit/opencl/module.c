@@ -24,21 +24,31 @@ uint64_t vy_opencl_assumed(int has_fp64) {
     return integers | f32 | (has_fp64 ? BITS_FROM(F64_ADD, F64_CONVERT) : 0);
 }
 
-/* f16 and bf16 become f32 and integers: code computes with their bits. */
+/* f16 and bf16 become f32 and integers: code computes with their bits. A GPU gets what the PTX emitter's target has:
+ * private arrays are in registers only if they are variables. */
 vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_program *program, int cancellable) {
-    const int is_flat = !program || (program->workgroup[1] == 1 && program->workgroup[2] == 1);
+    const int is_flat = !program || (program->workgroup[1] == 1 && program->workgroup[2] == 1),
+              is_gpu = device->access_bytes != 0;
     const int has_f64 = (~device->exact & BITS_FROM(F64_ADD, F64_CONVERT)) == 0;
-    return (vy_target_desc){.exact = device->exact & ~BITS_FROM(F16_ADD, BF16_CONVERT),
-                            .subgroup_width =
-                                device->shuffle != VY_OPENCL_NO_SHUFFLE && is_flat ? device->subgroup_width : 0,
-                            .access_bytes = device->access_bytes,
-                            .aligned_buffers = device->has_aligned_buffers != 0,
-                            .errata = device->errata,
-                            .cancellable = cancellable != 0,
-                            .math = has_f64 ? VY_MATH_WITH_F64 : VY_MATH_WITHOUT_F64,
-                            .optimise = 2,
-                            .version_checks = device->access_bytes == 0, /* a processor */
-                            .unroll = VY_UNROLL_LIMITS_DEFAULT};
+    vy_target_desc target = {.exact = device->exact & ~BITS_FROM(F16_ADD, BF16_CONVERT),
+                             .subgroup_width =
+                                 device->shuffle != VY_OPENCL_NO_SHUFFLE && is_flat ? device->subgroup_width : 0,
+                             .access_bytes = device->access_bytes,
+                             .aligned_buffers = device->has_aligned_buffers != 0,
+                             .errata = device->errata,
+                             .cancellable = cancellable != 0,
+                             .math = has_f64 ? VY_MATH_WITH_F64 : VY_MATH_WITHOUT_F64,
+                             .optimise = 2,
+                             .version_checks = is_gpu ? VY_VERSIONS_OF_LOOPS : VY_VERSIONS_OF_ALL,
+                             .unroll = VY_UNROLL_LIMITS_DEFAULT};
+    if (is_gpu) {
+        const vy_target_desc gpu = vy_ptx_target(0, 0);
+        target.unroll_arrays = gpu.unroll_arrays;
+        target.unroll_late = gpu.unroll_late;
+        target.unroll_late_nodes = gpu.unroll_late_nodes;
+        target.predication = gpu.predication;
+    }
+    return target;
 }
 
 static vyre_status lacks(const vyre_program *program, const char *what, const char *needs, const char *fix,
@@ -163,11 +173,10 @@ static void write_control(vy_c *c) {
     if (c->reports)
         vy_string_format(c->out,
                          "/* Keeps the smallest invocation that trapped. */\n"
-                         "static void %s_report(volatile __global struct %s_control *control, uint code) {\n"
+                         "static void %s_report(volatile __global struct %s_control *control, %suint code) {\n"
                          "    const ulong row = get_group_id(2) * get_num_groups(1) + get_group_id(1);\n"
                          "    const ulong group = row * get_num_groups(0) + get_group_id(0);\n"
-                         "    const uint local_index = get_local_id(0) + %" PRIu32 "u * (get_local_id(1) + %" PRIu32
-                         "u * get_local_id(2));\n"
+                         "%s"
                          "    const ulong invocation = group * %" PRIu32 "u + local_index;\n"
                          "    while (invocation < control->trap_invocation) {\n"
                          "        if (atomic_cmpxchg(&control->lock, 0u, 1u) == 0u) {\n"
@@ -181,7 +190,12 @@ static void write_control(vy_c *c) {
                          "        }\n"
                          "    }\n"
                          "}\n\n",
-                         name, name, size[0], size[1], size[0] * size[1] * size[2]);
+                         name, name, c->barriers ? "uint local_index, " : "",
+                         c->barriers ? ""
+                                     : VY_FIX("    const uint local_index = get_local_id(0) + %" PRIu32
+                                              "u * (get_local_id(1) + %" PRIu32 "u * get_local_id(2));\n",
+                                              size[0], size[1]),
+                         size[0] * size[1] * size[2]);
     if (c->polls)
         vy_string_format(
             c->out,
@@ -240,18 +254,29 @@ static void write_params(vy_c *c) {
     }
 }
 
-/* Buffers, the tables that are an argument, and arrays; these are aligned for wide accesses. */
+static int has_loop(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (vy_stmt_is_loop(vy_stmt_at(p, i)->kind))
+            return 1;
+    return 0;
+}
+
+/* Buffers, the tables that are an argument, and arrays; these are aligned for wide accesses. NVIDIA's compiler adds an
+ * offset at every access, also in a loop, unless the beginning of the buffer is a choice. */
 static void write_memories(vy_opencl *o, vy_opencl_code *code) {
     vy_c *c = &o->c;
     const uint32_t *at = o->tables;
+    const int adds_once = (o->device->errata & VY_OPENCL_ERRATUM_NVIDIA) && has_loop(c->program);
     for (uint32_t i = c->entry->first_memory; i < vy_c_memories_end(c); i++) {
         const vy_memory *m = vy_c_memory_at(c, i);
         const char *type = vy_c_type(c, m->type), *name = vy_c_memory(c, i), *length = vy_c_length(c, i);
         const uint32_t bytes = m->elements * (uint32_t)vyre_type_size((vyre_type)m->type);
         if (m->space == VY_SPACE_BUFFER) {
             const uint32_t buffer = i - c->entry->first_memory;
-            vy_string_format(c->out, "    __global %s%s *const %s = %s + values.%s;\n",
-                             vy_accesses[m->access].is_output ? "" : "const ", type, name,
+            const char *empty =
+                adds_once ? VY_FIX("values.%s == 0u ? %s : ", length, vy_c_text(c, o->arguments[buffer])) : "";
+            vy_string_format(c->out, "    __global %s%s *const %s = %s%s + values.%s;\n",
+                             vy_accesses[m->access].is_output ? "" : "const ", type, name, empty,
                              vy_c_text(c, o->arguments[buffer]), vy_c_text(c, o->offsets[buffer]));
             if (c->is_measured[i])
                 vy_string_format(c->out, "    const uint %s = values.%s;\n", length, length);
@@ -260,7 +285,7 @@ static void write_memories(vy_opencl *o, vy_opencl_code *code) {
                 vy_string_format(c->out,
                                  "    __global const %s *const %s = (__global const %s *)(tables + %" PRIu32 ");\n",
                                  type, name, type, at[i]);
-        } else {
+        } else if (m->space == VY_SPACE_WORKGROUP || !c->barriers) { /* otherwise in the structs of invocations */
             const int is_shared = m->space == VY_SPACE_WORKGROUP;
             vy_string_format(c->out, "    %s%s %s[%" PRIu32 "] __attribute__((aligned(16)));\n",
                              is_shared ? "__local " : "", type, name, m->elements);
@@ -282,7 +307,10 @@ static void write_kernel(vy_opencl *o, const vy_string *body, vy_opencl_code *co
     write_params(c);
     write_memories(o, code);
     vy_string_add(c->out, c->polls ? "    uint polls = 0u;\n    bool stopping = false;\n\n" : "\n");
-    vy_string_append(c->out, body->text ? body->text : "", body->length);
+    if (c->barriers)
+        vy_opencl_write_sequential(o, body, code);
+    else
+        vy_string_append(c->out, body->text ? body->text : "", body->length);
     c->out->failed |= body->failed;
     vy_string_add(c->out, "}\n");
 }
@@ -332,15 +360,19 @@ static void write_head(vy_opencl *o, const vy_opencl_code *code) {
 }
 
 /* The names of vector types are reserved, too, and those that begin with the name of the program. */
-static void reserve_names(vy_c *c) {
+static void reserve_names(vy_opencl *o) {
+    vy_c *c = &o->c;
     static const char *const vectors[] = {"bool", "char", "uchar", "short", "ushort", "int",
                                           "uint", "long", "ulong", "half",  "float",  "double"};
     static const char *const lengths[] = {"2", "3", "4", "8", "16"};
-    static const char *const own[] = {"kernel", "values", "control", "report", "poll"};
+    static const char *const own[] = {"kernel", "values", "control", "report", "poll", "invocation"};
+    static const char *const sequential[] = {"self", "at", "invocations", "local_index", "waits", "waiting", "next"};
     for (size_t i = 0; i < 60 && c->status == VYRE_OK; i++)
         (void)vy_c_unique(c, VY_FIX("%s%s", vectors[i % 12], lengths[i / 12]));
     for (size_t i = 0; i < sizeof own / sizeof *own && c->status == VYRE_OK; i++)
         (void)vy_c_unique(c, VY_FIX("%s_%s", vyre_program_name(c->program), own[i]));
+    for (size_t i = 0; o->is_sequential && i < sizeof sequential / sizeof *sequential && c->status == VYRE_OK; i++)
+        (void)vy_c_unique(c, sequential[i]);
 }
 
 /* Of a buffer: the argument, and the field for its offset. */
@@ -358,19 +390,22 @@ static void write_text(vy_opencl *o, vy_string *body, vy_string *rest, vy_string
     o->tables = vy_arena_allocate(&c->arena, (c->program->memories.count + 1) * sizeof *o->tables);
     if (!o->tables)
         vy_c_refuse_memory(c);
+    o->is_sequential = vy_opencl_is_sequential(o);
     vy_opencl_mark(o);
     if (c->status == VYRE_OK)
-        reserve_names(c);
+        reserve_names(o);
     if (c->status == VYRE_OK)
         vy_c_name_all(c);
     if (c->status == VYRE_OK)
         name_arguments(o);
     if (c->status == VYRE_OK)
         place_tables(o, code);
+    if (c->status == VYRE_OK && o->is_sequential)
+        vy_opencl_start_sequential(o, code);
     c->out = body;
-    c->indentation = 1;
+    c->indentation = c->barriers ? 3 : 1;
     if (c->status == VYRE_OK)
-        vy_c_block(c, c->entry->first_stmt, c->entry->end_stmt);
+        vy_c_invocation(c);
     if (c->status != VYRE_OK)
         return;
     code->reports = c->reports;
@@ -383,6 +418,10 @@ static void write_text(vy_opencl *o, vy_string *body, vy_string *rest, vy_string
     write_constants(c, o->tables);
     write_values(o, &code->values);
     write_control(c);
+    if (c->barriers) {
+        vy_c_state(c);
+        vy_string_char(rest, '\n');
+    }
     write_kernel(o, body, code);
     c->out = text;
     write_head(o, code);
@@ -414,9 +453,10 @@ vyre_status vy_opencl_emit(const vyre_program *program, const vy_opencl_device *
     set_block(out, program->workgroup);
     snprintf(out->entry, sizeof out->entry, "%s_kernel", vyre_program_name(program));
     vy_c_open(&o.c, program,
-              device->errata & VY_OPENCL_ERRATUM_NVIDIA        ? &vy_opencl_nvidia_dialect
-              : device->errata & VY_OPENCL_ERRATUM_CONVERSIONS ? &vy_opencl_intel_dialect
-                                                               : &vy_opencl_dialect,
+              device->errata & VY_OPENCL_ERRATUM_NVIDIA  ? &vy_opencl_nvidia_dialect
+              : device->errata & VY_OPENCL_ERRATUM_INTEL ? &vy_opencl_intel_dialect
+              : device->errata & VY_OPENCL_ERRATUM_POCL  ? &vy_opencl_pocl_dialect
+                                                         : &vy_opencl_dialect,
               error);
     write_text(&o, &body, &rest, &text, out);
     if (o.c.status == VYRE_OK)

@@ -40,6 +40,7 @@ typedef struct vy_opencl_device {
     /* bits 1 << VYRE_NUMERIC_…: what a probe confirmed; vy_opencl_assumed() without a probe */
     uint64_t exact;
     uint64_t constant_bytes; /* of __constant memory; larger constant arrays go to global memory. 0: all do */
+    uint64_t local_bytes;    /* of __local memory; used for VY_OPENCL_ERRATUM_POCL alone */
     uint64_t uniform_bytes;  /* the same for constant arrays whose indices are uniform over the workgroup */
     /* invocations of a subgroup, if these are consecutive ones of a workgroup with one dimension; 0: not known, or no
      * shuffle */
@@ -53,22 +54,31 @@ typedef struct vy_opencl_device {
     uint32_t errata;  /* bits VY_OPENCL_ERRATUM_…: what its compiler makes wrong */
 } vy_opencl_device;
 
-/* PoCL 3.1 makes wrong code of branches around barriers: invocations execute code that they branch around, or the first
- * one executes twice what comes before the branch. The code is right if a barrier comes directly before the branch and
- * at the end of a body with a barrier. */
-enum { VY_OPENCL_ERRATUM_BRANCHES = 1 };
+/* PoCL 3.1 makes wrong code of kernels with barriers if a branch decides about a barrier or about the end of the kernel
+ * (errata.c). Such a program becomes a kernel without barriers: one invocation is launched for each workgroup, and runs
+ * those of the program one after the other (sequential.c). */
+enum { VY_OPENCL_ERRATUM_POCL = 1 };
 
 /* NVIDIA's compiler 580.159 contains ptxas, some of whose errors (docs/internals/ptx.md) occur in OpenCL C, too. Loops
  * that it may count wrongly are not unrolled (E13, emit/ptxas_loops.h). Values pass through an or with a zero
  * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs (of f32: E9;
  * the smallest integer becomes a positive float), the upper half of a product of u32 (E11), -0 (which loses its sign if
- * 1 or -1 is the other choice), and an operand of mul_high (mul_high(-x, x) is negative for the smallest integer). */
+ * 1 or -1 is the other choice), an operand of mul_high (mul_high(-x, x) is negative for the smallest integer), results
+ * of narrow ops that may be a negation (-x of i16 as 32 bits does not wrap), and local ids where a signed integer
+ * becomes a float (a shifted local id loses its sign). */
 enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
 
-/* Intel's CPU runtime 2026.2 converts an index times a constant to a float by adding the converted constant to the
- * float of another invocation: it rounds twice, and does not wrap. The code is right if a function converts.
- * mul_high(-x, x) is as on NVIDIA. */
-enum { VY_OPENCL_ERRATUM_CONVERSIONS = 4 };
+/* Intel's CPU runtime 2026.2:
+ *  - makes a linear function of an index a float, or extends its sign, by adding the converted step to the value of
+ *    another invocation: it does not wrap, and is rounded twice. Operands of such conversions pass through an exclusive
+ *    or with the global offset, as do those of mul_high;
+ *  - takes the value of another invocation for a negated float after a barrier. Where LLVM would see a negation, the
+ *    sign, -0 and -1 depend on the global offset;
+ *  - computes -x >> 31 as if -x did not wrap, and mul_high(-x, x). The operand passes through the same exclusive or;
+ *  - takes the counter of another invocation behind a loop whose condition becomes two exits. The condition passes
+ *    through the same exclusive or;
+ *  - loses a constant in an or with the global offset: an or hides nothing. */
+enum { VY_OPENCL_ERRATUM_INTEL = 4 };
 
 /* What the specification promises of a device with these features by our rules. Division and square root of f32 are
  * not in it: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */

@@ -12,6 +12,8 @@
 const char *vy_opencl_space(vy_c *c, uint32_t memory) {
     static const char *const spaces[VY_SPACE_COUNT] = {"__global ", "__local ", "", "__constant "};
     const uint8_t space = vy_c_memory_at(c, memory)->space;
+    if (space == VY_SPACE_PRIVATE && c->barriers)
+        return vy_opencl_of(c)->states;
     return space == VY_SPACE_CONSTANT && vy_opencl_of(c)->tables[memory] != VY_NONE ? "__global " : spaces[space];
 }
 
@@ -89,7 +91,10 @@ const char vy_opencl_barrier[] = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_F
 static void barrier(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     if (s->scope == VYRE_SCOPE_DEVICE)
         vy_c_refuse(c, "a grid barrier");
-    vy_c_line(c, stmt, vy_opencl_barrier);
+    else if (c->barriers)
+        vy_c_barrier(c, stmt, s);
+    else
+        vy_c_line(c, stmt, vy_opencl_barrier);
 }
 
 static void shuffle(vy_c *c, uint32_t stmt, const vy_stmt *s) {
@@ -140,16 +145,10 @@ static void store_wide(vy_c *c, uint32_t stmt, const vy_stmt *s) {
 
 /* ---- the control block ---- */
 
-static void leave(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    (void)s;
-    if (c->marks && c->marks[stmt] & VY_C_MARK_BEFORE) /* it is not merged with another return (errata.c) */
-        vy_c_line(c, VY_NONE, "__asm__ volatile(\"\");");
-    vy_c_line(c, stmt, "return;");
-}
-
 static void report(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     c->reports = 1;
-    vy_c_line(c, stmt, "%s_report(control, %e);", vyre_program_name(c->program), s->a);
+    vy_c_line(c, stmt, c->barriers ? "%s_report(control, local_index, %e);" : "%s_report(control, %e);",
+              vyre_program_name(c->program), s->a);
 }
 
 static void poll(vy_c *c, uint32_t stmt, const vy_stmt *s) {
@@ -160,6 +159,6 @@ static void poll(vy_c *c, uint32_t stmt, const vy_stmt *s) {
 vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT] = {
     [VY_STMT_ATOMIC] = atomic,         [VY_STMT_BARRIER] = barrier,
     [VY_STMT_COLLECTIVE] = shuffle,    [VY_STMT_LOAD_WIDE] = load_wide,
-    [VY_STMT_STORE_WIDE] = store_wide, [VY_STMT_RETURN] = leave,
+    [VY_STMT_STORE_WIDE] = store_wide, [VY_STMT_RETURN] = vy_c_return,
     [VY_STMT_RECORD_TRAP] = report,    [VY_STMT_POLL] = poll,
 };

@@ -3,74 +3,11 @@
  *
  * Pure ops run unconditionally; assignments, stores and loads carry the predicate. This lets the loads of several
  * branches overlap, which jumps prevent. */
+#include "emit/branch_cost.h"
 #include "emit/ptx/emitter.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
-
-/* The cost of statements, and its limits. An access is also an op. */
-typedef struct length {
-    uint32_t ops, accesses, most_ops, most_accesses;
-    int is_trip; /* of an iteration, which is always executed */
-    int is_long; /* it contains anything else */
-} length;
-
-static int is_simple(const vy_expr *x, const length *l) {
-    return x->op != VYRE_OP_DIV && x->op != VYRE_OP_REM && x->op != VYRE_OP_SQRT && x->op != VYRE_OP_APPROX_DIV &&
-           x->op != VYRE_OP_APPROX_SQRT && (x->op != VYRE_OP_MUL_HIGH || (l->is_trip && x->type == VYRE_TYPE_U32)) &&
-           x->type != VYRE_TYPE_F64;
-}
-
-static int is_enough(const length *l) {
-    return l->is_long || l->ops > l->most_ops || l->accesses > l->most_accesses;
-}
-
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH and by the limit of the length. */
-static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
-    const vy_expr *x = expr == VY_NONE ? NULL : vy_expr_at(p, expr);
-    if (!x || is_enough(l))
-        return;
-    if (x->kind == VY_EXPR_LOAD) {
-        l->accesses++;
-        add_expr(p, x->b, l);
-        add_expr(p, x->c, l);
-    } else if (x->kind == VY_EXPR_OP) {
-        const uint32_t *operands = VY_EXPR_OPERANDS(x);
-        l->ops++;
-        l->is_long |= !is_simple(x, l);
-        for (unsigned i = 0; i < vy_expr_arity(x); i++)
-            add_expr(p, operands[i], l);
-    }
-}
-
-/* Recursion is bounded by VY_LIMIT_NESTING. */
-static void add_statements(const vyre_program *p, uint32_t first, uint32_t end, length *l) {
-    for (uint32_t i = first; i < end && !is_enough(l); i = vy_stmt_at(p, i)->end) {
-        const vy_stmt *s = vy_stmt_at(p, i);
-        switch ((vy_stmt_kind)s->kind) {
-        case VY_STMT_LET:
-        case VY_STMT_VAR:
-        case VY_STMT_ASSIGN:
-            add_expr(p, s->a, l);
-            break;
-        case VY_STMT_STORE:
-            l->accesses++;
-            add_expr(p, s->a, l);
-            add_expr(p, s->b, l);
-            break;
-        case VY_STMT_IF:
-            l->ops++;
-            add_expr(p, s->a, l);
-            add_statements(p, i + 1, s->end, l);
-            break;
-        case VY_STMT_REGION:
-            add_statements(p, i + 1, s->end, l);
-            break;
-        default:
-            l->is_long = 1;
-        }
-    }
-}
 
 /* ---- predicates ---- */
 
@@ -170,9 +107,9 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
 
 int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const vy_predication *most = &e->target.predication;
-    length l = {.most_ops = most->ops, .most_accesses = most->accesses};
-    add_statements(e->program, index + 1, s->end, &l);
-    if (!most->ops || is_enough(&l))
+    vy_branch_cost cost = {.most_ops = most->ops, .most_accesses = most->accesses};
+    vy_branch_cost_add(e->program, index + 1, s->end, &cost);
+    if (!most->ops || vy_branch_cost_is_high(&cost))
         return 0;
     vy_ptx_value condition = vy_ptx_expr_kept(e, s->a);
     write_guarded(e, condition, index + 1, s->middle);
@@ -215,14 +152,14 @@ int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = e->program;
     uint64_t to = small_literal(p, s->b), step = small_literal(p, s->c);
     const vy_predication *most = &e->target.predication;
-    length l = {.most_ops = most->ops_of_trip, .most_accesses = most->accesses, .is_trip = 1};
+    vy_branch_cost cost = {.most_ops = most->ops_of_trip, .most_accesses = most->accesses, .is_trip = 1};
     if (!most->ops_of_trip || !to || to <= step || to > 2 * step)
         return 0;
     uint64_t values = local_values(e, s->a);
     if (!values || values > to)
         return 0;
-    add_statements(p, index + 1, s->end, &l);
-    if (is_enough(&l))
+    vy_branch_cost_add(p, index + 1, s->end, &cost);
+    if (vy_branch_cost_is_high(&cost))
         return 0;
     vy_ptx_value first = vy_ptx_expr(e, s->a), second = vy_ptx_new(e, VYRE_TYPE_U32), again;
     e->variables[s->variable] = first;

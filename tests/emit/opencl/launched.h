@@ -94,6 +94,7 @@ static inline void launched_describe(launched *l) {
     l->joined.target =
         (vy_opencl_device){.exact = exact & ~l->removed,
                            .constant_bytes = l->constant_bytes,
+                           .local_bytes = launched_number(l, VY_CL_DEVICE_LOCAL_BYTES),
                            .access_bytes = l->access_bytes,
                            .has_int64_atomics = strstr(extensions, "cl_khr_int64_extended_atomics") != NULL,
                            .has_ordered_atomics = major == 2 || orders,
@@ -102,11 +103,11 @@ static inline void launched_describe(launched *l) {
     l->has_intel_subgroups =
         strstr(extensions, "cl_intel_subgroups") && strstr(extensions, "cl_intel_required_subgroup_size");
     if (strstr(version, "PoCL"))
-        l->joined.target.errata = VY_OPENCL_ERRATUM_BRANCHES;
+        l->joined.target.errata = VY_OPENCL_ERRATUM_POCL;
     else if (strstr(version, "CUDA")) /* NVIDIA's version is "OpenCL 3.0 CUDA" */
         l->joined.target.errata = VY_OPENCL_ERRATUM_NVIDIA;
     else if (l->has_intel_subgroups) /* the CPU runtime is the only device of Intel that is tried */
-        l->joined.target.errata = VY_OPENCL_ERRATUM_CONVERSIONS;
+        l->joined.target.errata = VY_OPENCL_ERRATUM_INTEL;
     printf("device %s, %s, options %s\n", name, version, l->options);
 }
 

@@ -62,6 +62,80 @@ static void loops_that_are_endless_if_entered_keep_what_is_around_them(void **st
     launched_close(&l);
 }
 
+/* Barriers in loops that all invocations take together: the kernel has barriers, and no branch decides about one. */
+static const char *const uniform[] = {
+    "while z == 5 { barrier }",
+    "while z == 5 { barrier\n sink[0] = 1 }",
+    "n = 0\n while n < z { n = n + 1\n barrier\n x = x + n }",
+    "for k in 0u32 .. z { x = x + k\n barrier\n if i > k { x = x * 5 } }",
+    "n = 1\n while n < 9 { part[i] = u32(x)\n barrier\n if i >= n { x = x + 1 }\n barrier\n n = n * 2 }",
+    "for k in 0u32 .. 4 { for m in 0u32 .. i { x = x + m }\n part[i] = k\n barrier\n x = x ^ part[7 - i]\n barrier }",
+};
+
+static const char *const around[] = {
+    "%s",
+    "for trip in 0u32 .. 3 { %s }",
+    "for trip in 0u32 .. z { if i == 2 { x = x + 9 }\n %s }",
+    "let rounds = z + 2\n for trip in 1u32 .. rounds step 2 { %s\n x = x + trip }",
+};
+
+static void barriers_in_uniform_loops_are_kept(void **state) {
+    (void)state;
+    static launched l;
+    static uint32_t y[16], sink[8];
+    char body[512], text[1024], name[64];
+    const vyre_scalar params[] = {vyre_scalar_bits(VYRE_TYPE_U32, 3)};
+    const vyre_span inputs[] = {{y, sizeof y}, {sink, sizeof sink}};
+    const vyre_arguments arguments = {.params = params, .param_count = 1, .inputs = inputs, .input_count = 2};
+    l = (launched){.limit = 12, .constant_bytes = 256};
+    launched_open(&l);
+    for (uint32_t i = 0; i < 16; i++)
+        y[i] = i * i;
+    for (size_t i = 0; i < COUNT(uniform) * COUNT(around); i++) {
+        snprintf(body, sizeof body, around[i / COUNT(uniform)], uniform[i % COUNT(uniform)]);
+        snprintf(text, sizeof text,
+                 "program uniform {\n param z : u32\n buffer y : u32 read_write\n buffer sink : u32 read_write\n"
+                 " workgroup 8\n grid 2\n array part : u32 [8] workgroup\n let i = local_index\n var n = 0u32\n"
+                 " var x = y[global_id.x]\n %s\n x = x * 3 + n\n y[global_id.x] = x\n}\n",
+                 body);
+        snprintf(name, sizeof name, "loop %zu in %zu", i % COUNT(uniform), i / COUNT(uniform));
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, name, program, &arguments));
+        if (l.joined.programs.count)
+            assert_int_equal(l.joined.programs.items[l.joined.programs.count - 1].code.block[0], 8);
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(uniform) * COUNT(around));
+    launched_close(&l);
+}
+
+/* LLVM makes a branch of a loop that has at most one iteration. */
+static void barriers_in_loops_without_iterations_are_kept(void **state) {
+    (void)state;
+    static launched l;
+    static const char text[] =
+        "fn place(keep: bool) -> (index: u32, count: u32) {\n let sum = workgroup_scan_inclusive_add(0u32)\n"
+        " let all = workgroup_broadcast(0u32, 0)\n return sum - u32(keep), all\n}\n"
+        "fn keep_u32(t: workgroup [u32], flags: workgroup [u32], n: u32) {\n let count = min(n, len(flags))\n"
+        " var kept = 0u32\n for base in 0 .. count step 64 {\n let keep = local_index < count\n"
+        " let (index, more) = place(keep)\n if keep { t[kept + index] = 0 }\n kept = more\n }\n barrier\n}\n"
+        "program p {\n buffer fill0 : u32 read_write count 65\n workgroup 64\n grid 2\n"
+        " array in0 : u32 [64] workgroup\n array in1 : u32 [64] workgroup\n in0[local_index] = global_id.x\n"
+        " keep_u32(in0, in1, group_id.x)\n fill0[global_id.x] = in0[0]\n}\n";
+    static uint32_t fill[65];
+    static const vyre_span input = {fill, sizeof fill};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    assert_true(launched_add(&l, "one iteration", program, &arguments));
+    launched_run(&l);
+    assert_int_equal(l.judged, 1);
+    vyre_program_release(program);
+    launched_close(&l);
+}
+
 /* Returns that all invocations take, with barriers after them, and one that some take, after the last barrier. */
 static const char *const returns[] = {
     "program p {\n buffer y : f32 read count 0\n workgroup 2, 2\n grid 1\n if group_id.x == 1 { trap 0 }\n"
@@ -93,7 +167,7 @@ static void returns_around_barriers_keep_what_is_before_them(void **state) {
     launched_close(&l);
 }
 
-/* With polls: PoCL lost the stores in a branch for all invocations after the return (opt/version_checks.h). */
+/* With polls: the compiler lost the stores in a branch for all invocations after the return, if it saw barriers. */
 static void stores_after_a_return_of_some_invocations_are_kept(void **state) {
     (void)state;
     static launched l;
@@ -111,6 +185,92 @@ static void stores_after_a_return_of_some_invocations_are_kept(void **state) {
     launched_run(&l);
     assert_int_equal(l.judged, 1);
     vyre_program_release(program);
+    launched_close(&l);
+}
+
+/* Traps and a return around barriers: the compiler loses them if it sees barriers (sequential.c). */
+static void branches_about_barriers_are_right(void **state) {
+    (void)state;
+    static launched l;
+    static const char *const texts[] = {
+        "program p {\n workgroup 3\n grid 1\n if group_id.x == 1 { trap 0 }\n if local_index == 0 { trap 0 }\n"
+        " var n = 0u32\n while n < 1 { n = 1 }\n barrier\n}\n",
+        "program p {\n buffer x : u8 read_write\n buffer y : u8 read_write\n workgroup 4\n grid 1\n"
+        " array s : u8 [8] workgroup\n let i = global_id.x\n if i == 3 { return }\n x[i] = s[0]\n y[i] = 0\n}\n"};
+    static uint8_t bytes[] = {9, 9, 9, 9};
+    const vyre_span inputs[] = {{bytes, sizeof bytes}, {bytes, sizeof bytes}};
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < 2 * COUNT(texts); i++) {
+        const vyre_arguments arguments = {.inputs = inputs, .input_count = i / 2 * 2};
+        vyre_program *program = conform_parse(texts[i / 2], NULL, 0, NULL);
+        l.joined.cancellable = i % 2;
+        assert_true(launched_add(&l, i % 2 ? "polls" : "does not poll", program, &arguments));
+        launched_run(&l);
+        vyre_program_release(program);
+    }
+    assert_int_equal(l.judged, 2 * COUNT(texts));
+    assert_int_equal(l.trapped, 2);
+    launched_close(&l);
+}
+
+/* Private arrays of all invocations of a workgroup, which barriers keep: in local memory, and too large for it. */
+static void states_of_invocations_fit_somewhere(void **state) {
+    (void)state;
+    static launched l;
+    static uint32_t x[1024];
+    static const unsigned sizes[] = {8, 240, 512}; /* little, almost 1 MiB, 2 MiB */
+    static const vyre_span input = {x, sizeof x};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    char text[512];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        const unsigned elements = sizes[i];
+        snprintf(text, sizeof text,
+                 "program p {\n buffer x : u32 read_write\n workgroup 8, 2, 64\n grid 1\n"
+                 " array own : u32 [%u] private\n let i = local_index\n own[i %% %u] = i * 3 + local_id.z\n"
+                 " if group_count.x == 1 { barrier }\n x[i] = own[(i + x[i]) %% %u] + global_id.y\n}\n",
+                 elements, elements, elements);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, "private arrays", program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(sizes));
+    launched_close(&l);
+}
+
+/* PoCL's LLVM makes one instruction with a mask of the choice and the operations, with a wrong truth table. */
+static void choices_of_bitwise_operations_are_those_of_the_oracle(void **state) {
+    (void)state;
+    static launched l;
+    static const char *const choices[] = {"q & 33554432 | k & 4261412863", "k ^ ((k ^ q) & 255)",
+                                          "k & 4261412863 | q & 33554432"};
+    static uint32_t x[73];
+    const vyre_scalar params[] = {vyre_scalar_bits(VYRE_TYPE_U32, 64)};
+    const vyre_span input = {x, sizeof x};
+    const uint64_t count = 64;
+    const vyre_arguments arguments = {
+        .params = params, .param_count = 1, .inputs = &input, .input_count = 1, .counts = &count, .count_count = 1};
+    char text[768];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (uint32_t i = 0; i < COUNT(x); i++)
+        x[i] = i * UINT32_C(0x9e3779b9);
+    for (size_t i = 0; i < 2 * COUNT(choices); i++) {
+        snprintf(text, sizeof text,
+                 "program choices {\n param n : u32\n buffer x : u32 read count 73\n buffer z : i32 write\n"
+                 " buffer y : u32 write count n\n workgroup 64\n grid elements 23\n let i = global_id.x\n"
+                 " let k = i * 1001791013\n barrier\n let q = x[local_index]\n z[0] = -1\n let w = %s\n"
+                 " y[i] = i + 7 < len(y) ? %s : k\n}\n",
+                 choices[i / 2], i % 2 ? choices[i / 2] : "w");
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, choices[i / 2], program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, 2 * COUNT(choices));
     launched_close(&l);
 }
 
@@ -138,12 +298,165 @@ static void products_of_indices_become_floats_like_the_oracles(void **state) {
     launched_close(&l);
 }
 
+/* Intel's runtime: other invocations' values after the barrier; the sign of the smallest integer. */
+static void negations_are_those_of_the_oracle(void **state) {
+    (void)state;
+    static launched l;
+    static const struct {
+        const char *type, *value;
+    } forms[] = {{"f32", "-x[i]"},       {"f32", "x[i] * -1.0"},     {"f32", "-0.0 - x[i]"},
+                 {"f64", "-abs(x[i])"},  {"f64", "x[i] / -1.0"},     {"f32", "fma(-x[i], 3.0, 1.0)"},
+                 {"i16", "-x[i] >> 15"}, {"i32", "x[i] * -1 >> 31"}, {"i64", "-x[i] >> 63"},
+                 {"i8", "-x[i] / 127"},  {"i16", "x[0] >> x[i]"}};
+    static const uint64_t x[] = {0x3ff8000080008080, 0x8000000000000000, 0x3f80000040000000, 0xc0000000c0a00000};
+    const vyre_span input = {x, sizeof x};
+    char text[512];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        const char *type = forms[i].type;
+        snprintf(text, sizeof text,
+                 "program negates {\n buffer x : %s read_write\n workgroup 4\n grid 1\n array s : %s [4] workgroup\n"
+                 " let i = local_index\n let a = %s\n s[i] = a\n barrier\n var r = a\n"
+                 " if (i & 1) != 0 { r = s[i & 2] + r }\n x[i] = r\n}\n",
+                 type, type, forms[i].value);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+        assert_true(launched_add(&l, forms[i].value, program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(forms));
+    launched_close(&l);
+}
+
+/* Intel's runtime lost the exponent where it knew all bits but those of an or with an unknown zero. */
+static void negated_literals_become_shorter_floats(void **state) {
+    (void)state;
+    static launched l;
+    static const char text[] =
+        "program negates {\n buffer y : f16 write count 1\n workgroup 1\n grid 1\n y[0] = -(1.0)\n}\n";
+    const vyre_arguments arguments = {.params = NULL};
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    for (l.joined.is_plain = 0; l.joined.is_plain < 2; l.joined.is_plain++) {
+        assert_true(launched_add(&l, "literal", program, &arguments));
+        launched_run(&l);
+    }
+    assert_int_equal(l.judged, 2);
+    vyre_program_release(program);
+    launched_close(&l);
+}
+
+/* Intel's runtime computes the sign extension of a linear function of an index, and its float, by additions from one
+ * invocation to another, as if it did not wrap. More invocations than a vector has lanes. */
+static void widened_indices_wrap_like_the_oracles(void **state) {
+    (void)state;
+    static launched l;
+    static const char *const types[] = {"i64", "i32", "f32", "f16", "f64"};
+    static const char *const values[] = {"i16(i << 12)",
+                                         "i32(i * 0x10000000)",
+                                         "i16(x[0]) * i16(i * 1000)",
+                                         "mul_high(i32(i << 28), 1073741823)",
+                                         "mul_high(i16(i << 12), i16(i << 12))",
+                                         "i16(i << 12) / i16(i + 3)",
+                                         "i16(i << 12) % i16(i + 3)",
+                                         "i16(i << 12) >> i16(i & 15)",
+                                         "bitcast<i16>(u16(i << 12))",
+                                         "u16(i << 12)",
+                                         "i64(i) << 60",
+                                         "i << 28"};
+    static const uint32_t x[] = {4};
+    const vyre_span input = {x, sizeof x};
+    const uint64_t count = 64;
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1, .counts = &count, .count_count = 1};
+    char text[512];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    for (size_t i = 0; i < COUNT(types) * COUNT(values); i++) {
+        const char *type = types[i % COUNT(types)], *value = values[i / COUNT(types)];
+        snprintf(text, sizeof text,
+                 "program widens {\n buffer x : u32 read\n buffer y : %s write\n workgroup 32\n grid 2\n"
+                 " let i = global_id.x\n let v = %s\n y[i] = %s(v)\n}\n",
+                 type, value, type);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, value, program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(types) * COUNT(values));
+    launched_close(&l);
+}
+
+/* Intel's runtime took the counter of another invocation behind a loop whose condition it made two exits of. The
+ * comparison is of integers, since the device is said to have no subnormals. */
+static void counters_behind_loops_are_those_of_the_invocation(void **state) {
+    (void)state;
+    static launched l;
+    static const char *const loops[] = {"while distance < 256.0 { %s }",
+                                        "while true { if distance >= 256.0 { break }\n %s }"};
+    const vyre_arguments arguments = {.params = NULL};
+    char loop[256], text[1024];
+    l = (launched){.constant_bytes = 256, .removed = UINT64_C(1) << VYRE_NUMERIC_F32_SUBNORMAL};
+    launched_open(&l);
+    for (size_t i = 0; i < COUNT(loops); i++) {
+        snprintf(loop, sizeof loop, loops[i],
+                 "let next = fma(x, x, cx) - y * y\n y = x\n x = next\n distance = y\n n = n + 1");
+        snprintf(text, sizeof text,
+                 "program counts {\n buffer image : u8 write count 2\n workgroup 16\n grid 1\n let px = global_id.x\n"
+                 " let cx = 1.0 + (f32(px) - 1.0) * 32.0\n var x = 0.0f32\n var y = 0.0f32\n var distance = 0.0f32\n"
+                 " var n = 0u32\n %s\n var t = 0.0f32\n if distance >= 256.0 { t = f32(n) / 40.0 }\n"
+                 " image[px] = u8(t * 255.0)\n}\n",
+                 loop);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        assert_true(launched_add(&l, loops[i], program, &arguments));
+        vyre_program_release(program);
+    }
+    launched_run(&l);
+    assert_int_equal(l.judged, COUNT(loops));
+    launched_close(&l);
+}
+
+/* NVIDIA: i16 values widened to 32 bits after a negation were the negation of the widened value. */
+static void negations_wrap_before_they_are_widened(void **state) {
+    (void)state;
+    static launched l;
+    static const char text[] =
+        "program p {\n buffer x : i16 read\n buffer y : i32 write count 6\n workgroup 1\n grid 1\n"
+        " let a = x[0]\n let b = x[1]\n"
+        " y[0] = i32(-a)\n y[1] = i32(-a / a)\n y[2] = i32(-a % b)\n y[3] = i32(0 - a)\n"
+        " y[4] = i32(a * -1)\n y[5] = i32(~a + 1) + i32(a / -1)\n}\n";
+    static int16_t x[] = {INT16_MIN, 5};
+    const vyre_span input = {x, sizeof x};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    for (l.joined.is_plain = 0; l.joined.is_plain < 2; l.joined.is_plain++) {
+        assert_true(launched_add(&l, "negations", program, &arguments));
+        launched_run(&l);
+    }
+    vyre_program_release(program);
+    launched_close(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(negations_are_those_of_the_oracle),
+        cmocka_unit_test(widened_indices_wrap_like_the_oracles),
+        cmocka_unit_test(negated_literals_become_shorter_floats),
+        cmocka_unit_test(counters_behind_loops_are_those_of_the_invocation),
+        cmocka_unit_test(choices_of_bitwise_operations_are_those_of_the_oracle),
         cmocka_unit_test(products_of_indices_become_floats_like_the_oracles),
+        cmocka_unit_test(branches_about_barriers_are_right),
+        cmocka_unit_test(states_of_invocations_fit_somewhere),
         cmocka_unit_test(returns_around_barriers_keep_what_is_before_them),
         cmocka_unit_test(stores_after_a_return_of_some_invocations_are_kept),
+        cmocka_unit_test(barriers_in_uniform_loops_are_kept),
+        cmocka_unit_test(barriers_in_loops_without_iterations_are_kept),
         cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
+        cmocka_unit_test(negations_wrap_before_they_are_widened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

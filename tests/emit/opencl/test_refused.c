@@ -35,6 +35,15 @@ static void what_the_device_lacks_is_refused(void **state) {
             &device, VYRE_UNSUPPORTED, "a grid barrier", "`stage`");
 }
 
+static void states_that_fit_nowhere_are_refused(void **state) {
+    (void)state;
+    vy_opencl_device device = least;
+    device.errata = VY_OPENCL_ERRATUM_POCL;
+    refused("program p {\n buffer x : u32 read_write\n workgroup 1024\n grid 1\n array own : u32 [1024] private\n"
+            " if group_id.x == 0 { barrier }\n}\n",
+            &device, VYRE_LIMIT, "keep 4210688 bytes", "smaller workgroup");
+}
+
 static void libraries_are_refused(void **state) {
     (void)state;
     static const char text[] = "fn f(x: u32) -> u32 {\n return x\n}\n";
@@ -61,6 +70,7 @@ static void programs_that_were_not_legalised_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_device_lacks_is_refused),
+        cmocka_unit_test(states_that_fit_nowhere_are_refused),
         cmocka_unit_test(libraries_are_refused),
         cmocka_unit_test(programs_that_were_not_legalised_are_refused),
     };

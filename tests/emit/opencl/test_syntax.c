@@ -1,6 +1,7 @@
 /* Every program of the examples and every fourth function of the standard library (each one with VYRE_EFFORT=2), as
  * OpenCL C, is accepted by clang without a warning: as OpenCL C 1.2, or 2.0 where atomics have an order. Once for a
- * device that computes everything exactly, and once for one that has nothing. */
+ * device that computes everything exactly, and once for one that has nothing,
+ * with VY_OPENCL_ERRATUM_POCL. */
 #include "backends/conform.h"
 #include "emit/opencl/joined.h"
 
@@ -57,7 +58,8 @@ static void clang_accepts_all(uint64_t exact, unsigned step) {
                                     .has_int64_atomics = 1,
                                     .has_ordered_atomics = 1,
                                     .has_aligned_buffers = 1,
-                                    .version = 200}};
+                                    .version = 200,
+                                    .errata = exact ? 0 : VY_OPENCL_ERRATUM_POCL}};
     conform_examples_run(&c, 0, 1);
     conform_library_run(&library);
     compile_text();

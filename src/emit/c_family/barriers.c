@@ -1,18 +1,17 @@
-/* Barriers of the C emitter, and the other statements that plain C has its own code for.
+/* Barriers of dialects without them: the invocations of a workgroup run one after the other (c_family.h).
  *
- * C has no barrier. A program with barriers becomes a function that is called for each invocation in order, repeatedly.
- * At a barrier it stores the barrier's number in the invocation's struct and returns. At the next call, a `switch`
- * around the body jumps there. Barriers are therefore possible in any control flow. A variable that is live across a
- * barrier is a field of that struct; all others are declared where the program declares them.
+ * The code of an invocation is executed for each invocation in order, repeatedly. At a barrier it stores the barrier's
+ * number in the invocation's struct and ends. The next time, a `switch` around the body jumps there. Barriers are
+ * therefore possible in any control flow. A variable that is live across a barrier is a field of that struct; all
+ * others are declared where the program declares them.
  *
  * A variable is live across a barrier if there is one between its declaration and its last use. A use in a loop that
  * began after the declaration counts as a use at the loop's end, since the next iteration can execute it again. */
-#include "emit/c/emitter.h"
+#include "emit/c_family/c_family.h"
 
-#include "base/status.h"
-#include "ir/eval.h"
 #include "ir/walk.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* ---- variables that are live across a barrier ---- */
@@ -92,71 +91,55 @@ void vy_c_scan(vy_c *c) {
 
 /* ---- statements ---- */
 
-/* The operation of an atomic with the operands b and c, on the element at an address. */
-#define ATOMIC(expression) "const $T old = *at;\n*at = " expression ";\nreturn old;"
-static const char *const atomics[] = {
-    [VYRE_ATOMIC_LOAD] = "return *at;",
-    [VYRE_ATOMIC_STORE] = "*at = b;",
-    [VYRE_ATOMIC_ADD] = ATOMIC("($T)(($P)old + ($P)b)"),
-    [VYRE_ATOMIC_AND] = ATOMIC("old & b"),
-    [VYRE_ATOMIC_OR] = ATOMIC("old | b"),
-    [VYRE_ATOMIC_XOR] = ATOMIC("old ^ b"),
-    [VYRE_ATOMIC_MIN] = ATOMIC("@min_$t(old, b)"),
-    [VYRE_ATOMIC_MAX] = ATOMIC("@max_$t(old, b)"),
-    [VYRE_ATOMIC_EXCHANGE] = ATOMIC("b"),
-    [VYRE_ATOMIC_COMPARE_EXCHANGE] = ATOMIC("old == b ? c : old"),
-};
-_Static_assert(sizeof atomics / sizeof *atomics == VYRE_ATOMIC_COUNT, "a new atomic needs a row");
-
-static void atomic(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    static const char *const params[] = {"const $T *at", "$T *at, $T b", "$T *at, $T b, $T c"};
-    static const char *const formats[] = {"%l%s(&%m);", "%l%s(&%m, %e);", "%l%s(&%m, %e, %e);"};
-    const uint8_t type = vy_c_memory_at(c, s->memory)->type, operands = vy_atomics[s->op].operands;
-    const vy_c_name name =
-        vy_c_define(c, vyre_atomic_name((vyre_atomic)s->op), params[operands], atomics[s->op], type, type);
-    vy_c_check_access(c, s);
-    vy_c_line(c, stmt, formats[operands], s->result_count ? s->variable : VY_NONE, name.text, s->memory, s->a, s->b,
-              s->c);
-}
-
-static void barrier(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+void vy_c_barrier(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     char number[16];
     snprintf(number, sizeof number, "%u", ++c->resumes);
     vy_c_line(c, stmt, "self->at = %s;", number);
-    vy_c_line(c, VY_NONE, s->scope == VYRE_SCOPE_DEVICE ? "return AT_GRID_BARRIER;" : "return AT_BARRIER;");
+    vy_c_line(c, VY_NONE, c->dialect->at_barrier[s->scope == VYRE_SCOPE_DEVICE]);
     c->indentation--;
     vy_c_line(c, VY_NONE, "case %s:;", number);
     c->indentation++;
 }
 
-static void leave(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+void vy_c_return(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     (void)s;
     if (c->barriers)
-        vy_c_line(c, VY_NONE, "self->at = UINT32_MAX;");
-    vy_c_line(c, stmt, c->barriers ? "return ENDED;" : "return;");
+        vy_c_line(c, VY_NONE, "self->at = %s_MAX;", c->dialect->limits[VYRE_TYPE_U32]);
+    vy_c_line(c, stmt, c->barriers ? c->dialect->at_end : "return;");
 }
 
-static void report(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    vy_c_line(c, stmt, "%s_report(given, ids, %e);", vyre_program_name(c->program), s->a);
-}
-
-static void poll(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    vy_c_line(c, stmt, "%l%s_poll(given);", s->variable, vyre_program_name(c->program));
-}
-
-vy_c_writer *const vy_c_writers[VY_STMT_KIND_COUNT] = {
-    [VY_STMT_ATOMIC] = atomic,      [VY_STMT_BARRIER] = barrier, [VY_STMT_RETURN] = leave,
-    [VY_STMT_RECORD_TRAP] = report, [VY_STMT_POLL] = poll,       [VY_STMT_CALL] = vy_c_lowered_op,
-};
-
-void vy_c_function(vy_c *c) {
+void vy_c_invocation(vy_c *c) {
     if (c->barriers) {
         vy_c_line(c, VY_NONE, "switch (self->at) {");
         vy_c_line(c, VY_NONE, "case 0:;");
         vy_c_body(c, c->entry->first_stmt, c->entry->end_stmt);
         vy_c_line(c, VY_NONE, "}");
-        leave(c, VY_NONE, NULL);
+        vy_c_return(c, VY_NONE, NULL);
     } else {
         vy_c_block(c, c->entry->first_stmt, c->entry->end_stmt);
     }
+}
+
+/* ---- the struct of an invocation ---- */
+
+void vy_c_arrays(vy_c *c, vy_space space) {
+    for (uint32_t i = vy_c_buffers_end(c); i < vy_c_memories_end(c); i++)
+        if (vy_c_memory_at(c, i)->space == space)
+            vy_string_format(c->out, "    %s %s[%" PRIu32 "]%s;\n", vy_c_type(c, vy_c_memory_at(c, i)->type),
+                             vy_c_memory(c, i), vy_c_memory_at(c, i)->elements, c->dialect->array_attribute);
+}
+
+void vy_c_state(vy_c *c) {
+    vy_string_format(
+        c->out,
+        "/* The state of an invocation at a barrier: the barrier, and the values that are needed after it. "
+        "*/\n"
+        "struct %s_invocation {\n"
+        "    %s at;\n",
+        vyre_program_name(c->program), vy_c_type(c, VYRE_TYPE_U32));
+    for (uint32_t i = 0; i < c->fields.count; i++)
+        vy_string_format(c->out, "    %s %s;\n", vy_c_type(c, c->fields.items[i].type),
+                         vy_c_text(c, c->fields.items[i].name));
+    vy_c_arrays(c, VY_SPACE_PRIVATE);
+    vy_string_add(c->out, "};\n");
 }
