@@ -74,7 +74,6 @@ typedef struct vy_cuda {
     vy_cuda_dynamic_symbols api;
     vy_cu_context context; /* from here to device_info: read by every dispatch */
     vy_cuda_nvtx nvtx;
-    vy_cuda_stream_slot *_Atomic last_used; /* the stream_slot used last, or NULL; serves most dispatches */
     vy_cuda_external_stream join;
     vy_cuda_device_info device_info;
     char identity[192]; /* of device and driver, for cache keys */

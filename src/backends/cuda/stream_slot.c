@@ -61,13 +61,8 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_stream_slot **out, vyre_error *er
 
 /* ---- acquiring and releasing ---- */
 
-static vy_cuda_stream_slot *pop_idle(vy_cuda *cuda) {
-    return (vy_cuda_stream_slot *)vy_gpu_slot_pop(&cuda->base);
-}
-
 vy_cuda_stream_slot *vy_cuda_stream_slot_try_acquire(vy_cuda *cuda) {
-    vy_cuda_stream_slot *stream_slot = atomic_exchange_explicit(&cuda->last_used, NULL, memory_order_acquire);
-    return stream_slot ? stream_slot : pop_idle(cuda);
+    return (vy_cuda_stream_slot *)vy_gpu_slot_pop(&cuda->base);
 }
 
 vyre_status vy_cuda_stream_slot_acquire(vy_cuda *cuda, vy_cuda_stream_slot **out, vyre_error *error) {
@@ -87,24 +82,19 @@ void vy_cuda_stream_slot_release(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot
         vy_cuda_memory_free(cuda, stream_slot->stream, stream_slot->arena);
         stream_slot->arena = 0, stream_slot->arena_size = 0;
     }
-    vy_cuda_stream_slot *none = NULL;
-    if (atomic_compare_exchange_strong_explicit(&cuda->last_used, &none, stream_slot, memory_order_release,
-                                                memory_order_relaxed))
-        return;
     if (!vy_gpu_slot_push(&stream_slot->base, VY_CUDA_STREAM_SLOTS_KEPT))
         destroy(cuda, stream_slot);
 }
 
 void vy_cuda_stream_slots_end(vy_cuda *cuda) {
-    vy_cuda_stream_slot *stream_slot = atomic_exchange(&cuda->last_used, NULL);
-    for (; stream_slot || (stream_slot = pop_idle(cuda)); stream_slot = NULL)
+    for (vy_cuda_stream_slot *stream_slot; (stream_slot = vy_cuda_stream_slot_try_acquire(cuda));)
         destroy(cuda, stream_slot);
 }
 
 void vy_cuda_stream_slots_trim(vy_cuda *cuda) {
     vy_gpu_slot *kept = NULL;
-    vy_cuda_stream_slot *stream_slot = atomic_exchange(&cuda->last_used, NULL);
-    for (; stream_slot || (stream_slot = pop_idle(cuda)); stream_slot = NULL) {
+    vy_cuda_stream_slot *stream_slot;
+    while ((stream_slot = vy_cuda_stream_slot_try_acquire(cuda))) {
         if (stream_slot->arena)
             vy_cuda_memory_free(cuda, stream_slot->stream, stream_slot->arena);
         stream_slot->arena = 0, stream_slot->arena_size = 0;

@@ -10,8 +10,11 @@
 /* ---- slots ---- */
 
 vy_gpu_slot *vy_gpu_slot_pop(vy_gpu *gpu) {
+    vy_gpu_slot *slot = atomic_exchange_explicit(&gpu->last_used, NULL, memory_order_acquire);
+    if (slot)
+        return slot;
     pthread_mutex_lock(&gpu->lock);
-    vy_gpu_slot *slot = gpu->idle;
+    slot = gpu->idle;
     if (slot) {
         gpu->idle = slot->next;
         gpu->idle_count--;
@@ -22,6 +25,10 @@ vy_gpu_slot *vy_gpu_slot_pop(vy_gpu *gpu) {
 
 int vy_gpu_slot_push(vy_gpu_slot *slot, unsigned most) {
     vy_gpu *gpu = slot->gpu;
+    vy_gpu_slot *none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&gpu->last_used, &none, slot, memory_order_release,
+                                                memory_order_relaxed))
+        return 1;
     pthread_mutex_lock(&gpu->lock);
     int is_kept = gpu->idle_count < most;
     if (is_kept) {
@@ -53,10 +60,10 @@ vyre_status vy_gpu_wait(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, uint64_t
                         vyre_error *error) {
     const vy_gpu *gpu = slot->gpu;
     vyre_status status, signalled = VYRE_OK;
-    uint64_t since = vy_clock_now(), signalled_ns = 0;
     int is_done;
     if (!kernel || !kernel->polls || (!deadline_ns && !cancel) || !gpu->can_signal)
         return gpu->calls->finish(slot, error);
+    uint64_t since = vy_clock_now(), signalled_ns = 0;
     while ((status = gpu->calls->query(slot, &is_done, error)) == VYRE_OK && !is_done) {
         uint64_t now = vy_clock_now();
         if (now - signalled_ns >= VY_GPU_SIGNAL_RETRY_NS && is_over(gpu, now, deadline_ns, cancel)) {

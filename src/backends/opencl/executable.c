@@ -101,35 +101,52 @@ static vyre_status build_image(vy_ocl *ocl, const vy_ocl_header *header, const v
 
 /* ---- kernels ---- */
 
-vyre_status vy_ocl_kernel_take(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_cl_kernel *out, vyre_error *error) {
+static size_t object_bytes(const vy_ocl_header *header) {
+    return sizeof(vy_ocl_object) + header->arguments * sizeof(uint64_t) + header->values.bytes;
+}
+
+static void free_object(vy_ocl *ocl, const vy_ocl_kernel *kernel, vy_ocl_object *object) {
+    ocl->api.kernel_release(object->kernel);
+    vy_release(object, object_bytes(&kernel->header));
+}
+
+vyre_status vy_ocl_object_take(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_ocl_object **out, vyre_error *error) {
     int32_t result;
-    pthread_mutex_lock(&kernel->lock);
-    *out = kernel->idle_count ? kernel->idle[--kernel->idle_count] : NULL;
-    pthread_mutex_unlock(&kernel->lock);
-    if (*out)
-        return VYRE_OK;
-    *out = ocl->api.kernel_create(kernel->program, kernel->header.entry, &result);
+    for (int i = 0; i < VY_OCL_IDLE_KERNELS; i++)
+        if (atomic_load_explicit(&kernel->idle[i], memory_order_relaxed) &&
+            (*out = atomic_exchange_explicit(&kernel->idle[i], NULL, memory_order_acquire)))
+            return VYRE_OK;
+    vy_ocl_object *object = *out = vy_allocate_zero(object_bytes(&kernel->header));
+    if (!object)
+        return vy_fail_memory(error, "making a kernel object");
+    object->values_id = 1;
+    object->kernel = ocl->api.kernel_create(kernel->program, kernel->header.entry, &result);
+    if (result != VY_CL_OK)
+        vy_release(object, object_bytes(&kernel->header));
     return vy_ocl_check(ocl, result, "making a kernel object", error);
 }
 
-void vy_ocl_kernel_give(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_cl_kernel taken) {
-    pthread_mutex_lock(&kernel->lock);
-    int is_kept = kernel->idle_count < VY_OCL_IDLE_KERNELS;
-    if (is_kept)
-        kernel->idle[kernel->idle_count++] = taken;
-    pthread_mutex_unlock(&kernel->lock);
-    if (!is_kept)
-        ocl->api.kernel_release(taken);
+void vy_ocl_object_give(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_ocl_object *taken) {
+    for (int i = 0; i < VY_OCL_IDLE_KERNELS; i++) {
+        vy_ocl_object *none = NULL;
+        if (!atomic_load_explicit(&kernel->idle[i], memory_order_relaxed) &&
+            atomic_compare_exchange_strong_explicit(&kernel->idle[i], &none, taken, memory_order_release,
+                                                    memory_order_relaxed))
+            return;
+    }
+    free_object(ocl, kernel, taken);
 }
 
 static void kernel_unload(vy_ocl *ocl, vy_ocl_kernel *kernel) {
-    while (kernel->idle_count)
-        ocl->api.kernel_release(kernel->idle[--kernel->idle_count]);
+    for (int i = 0; i < VY_OCL_IDLE_KERNELS; i++) {
+        if (kernel->idle[i])
+            free_object(ocl, kernel, kernel->idle[i]);
+        kernel->idle[i] = NULL;
+    }
     if (kernel->program)
         ocl->api.program_release(kernel->program);
     kernel->program = NULL;
     vy_ocl_area_free(ocl, &kernel->tables);
-    pthread_mutex_destroy(&kernel->lock);
 }
 
 /* The kernel states its workgroup (reqd_work_group_size), so the compiler has made code that fits it. NVIDIA's driver
@@ -138,19 +155,17 @@ static void kernel_unload(vy_ocl *ocl, vy_ocl_kernel *kernel) {
 static vyre_status check_block(vy_ocl *ocl, vy_ocl_kernel *kernel, vyre_error *error) {
     const uint32_t *block = kernel->header.block;
     size_t most = 0, compiled[3] = {0}, wanted = (size_t)block[0] * block[1] * block[2];
-    vy_cl_kernel object;
-    vyre_status status = vy_ocl_kernel_take(ocl, kernel, &object, error);
+    vy_ocl_object *object;
+    vyre_status status = vy_ocl_object_take(ocl, kernel, &object, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_ocl_check(
-        ocl, ocl->api.kernel_group_info(object, ocl->info.device, VY_CL_KERNEL_MAX_GROUP, sizeof most, &most, NULL),
-        "asking about a kernel", error);
-    if (status == VYRE_OK)
-        status = vy_ocl_check(ocl,
-                              ocl->api.kernel_group_info(object, ocl->info.device, VY_CL_KERNEL_COMPILE_GROUP,
-                                                         sizeof compiled, compiled, NULL),
-                              "asking about a kernel", error);
-    vy_ocl_kernel_give(ocl, kernel, object);
+    int32_t result =
+        ocl->api.kernel_group_info(object->kernel, ocl->info.device, VY_CL_KERNEL_MAX_GROUP, sizeof most, &most, NULL);
+    if (result == VY_CL_OK)
+        result = ocl->api.kernel_group_info(object->kernel, ocl->info.device, VY_CL_KERNEL_COMPILE_GROUP,
+                                            sizeof compiled, compiled, NULL);
+    status = vy_ocl_check(ocl, result, "asking about a kernel", error);
+    vy_ocl_object_give(ocl, kernel, object);
     if (status == VYRE_OK && most < wanted &&
         (compiled[0] != block[0] || compiled[1] != block[1] || compiled[2] != block[2]))
         return vy_fail(error, VYRE_LIMIT, VY_FIX("use a workgroup of at most %zu invocations", most),
@@ -161,7 +176,6 @@ static vyre_status check_block(vy_ocl *ocl, vy_ocl_kernel *kernel, vyre_error *e
 
 /* Copies constant arrays to or from the memory of the kernel, and waits. */
 static vyre_status copy_tables(vy_ocl *ocl, const vy_ocl_kernel *kernel, void *host, int is_upload, vyre_error *error) {
-    const char *doing = is_upload ? "storing constant arrays" : "reading constant arrays";
     const size_t size = (size_t)kernel->header.table_bytes;
     const vy_ocl_area *area = &kernel->tables;
     vy_gpu_slot *slot;
@@ -174,10 +188,7 @@ static vyre_status copy_tables(vy_ocl *ocl, const vy_ocl_kernel *kernel, void *h
     vyre_status status = vy_ocl_slot_acquire(&ocl->base, 0, &slot, error);
     if (status != VYRE_OK)
         return status;
-    int32_t result = is_upload
-                         ? ocl->api.enqueue_write(vy_ocl_queue(slot), area->memory, 1, 0, size, host, 0, NULL, NULL)
-                         : ocl->api.enqueue_read(vy_ocl_queue(slot), area->memory, 1, 0, size, host, 0, NULL, NULL);
-    status = vy_ocl_check(ocl, result, doing, error);
+    status = vy_ocl_copy(slot, area, 0, host, size, is_upload, 1, error);
     vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
@@ -193,7 +204,6 @@ static vyre_status kernel_start(vy_ocl *ocl, const vy_ocl_header *header, const 
                                 .is_per_slice = header->hidden != 0};
     out->code_bytes = code_bytes;
     out->program = program;
-    pthread_mutex_init(&out->lock, NULL);
     vyre_status status = check_block(ocl, out, error);
     if (status == VYRE_OK && header->table_bytes)
         status = vy_ocl_area_make(ocl, header->table_bytes, "storing constant arrays", &out->tables, error);
@@ -311,7 +321,7 @@ static vyre_status object_check(vyre_span object, const vyre_program *program, u
         return corrupt(error, "a text in it does not end");
     if (header->hidden != hidden || !argument_is_valid(header, header->tables_argument) ||
         !argument_is_valid(header, header->values_argument) || !argument_is_valid(header, header->control_argument) ||
-        program->buffer_count > header->arguments)
+        program->buffer_count > header->arguments || header->arguments > VY_LIMIT_BUFFERS + 3)
         return corrupt(error, "its arguments are not those of the program");
     if ((header->reports || header->polls) && header->control_argument == VY_NONE)
         return corrupt(error, "it has no argument for its control block");

@@ -24,6 +24,13 @@ typedef struct vy_ocl_header {
     uint64_t fact_bytes, table_bytes, image_bytes, more_bytes; /* the last two: of this object, of the second one */
 } vy_ocl_header;
 
+/* A kernel object of the driver, and its arguments: a launch sets only those that differ. */
+typedef struct vy_ocl_object {
+    vy_cl_kernel kernel;
+    uint64_t values_id; /* of the values: counts their changes from 1 */
+    uint64_t set[];     /* the id of each argument, 0: not set; then the values */
+} vy_ocl_object;
+
 /* A built kernel. */
 enum { VY_OCL_IDLE_KERNELS = 8 };
 typedef struct vy_ocl_kernel {
@@ -32,9 +39,7 @@ typedef struct vy_ocl_kernel {
     vy_cl_program program;
     uint64_t code_bytes; /* of its text or binary */
     vy_ocl_area tables;
-    pthread_mutex_t lock; /* guards the rest */
-    vy_cl_kernel idle[VY_OCL_IDLE_KERNELS];
-    unsigned idle_count;
+    vy_ocl_object *_Atomic idle[VY_OCL_IDLE_KERNELS]; /* NULL: none here */
 } vy_ocl_kernel;
 
 typedef struct vy_ocl_executable {
@@ -67,8 +72,8 @@ vyre_status vy_ocl_executable_tiled(vy_ocl_executable *code, vy_gpu_kernel **out
 
 /* Acquires a kernel object for one launch; no other thread sets its arguments. Release it after enqueueing the
  * launch. */
-vyre_status vy_ocl_kernel_take(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_cl_kernel *out, vyre_error *error);
-void vy_ocl_kernel_give(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_cl_kernel taken);
+vyre_status vy_ocl_object_take(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_ocl_object **out, vyre_error *error);
+void vy_ocl_object_give(vy_ocl *ocl, vy_ocl_kernel *kernel, vy_ocl_object *taken);
 
 /* Builds a program from OpenCL C text; also used by the probe. */
 vyre_status vy_ocl_build_text(vy_ocl *ocl, const char *text, size_t size, const char *options, const char *name,

@@ -139,21 +139,14 @@ vyre_status vy_ocl_control_prepare(vy_gpu_slot *base, const vy_gpu_kernel *kerne
         memcpy(slot->control.host, &slot->given, sizeof slot->given);
         return VYRE_OK;
     }
-    return vy_ocl_check(ocl,
-                        ocl->api.enqueue_write(slot->queue, slot->control.memory, 0, 0, sizeof slot->given,
-                                               &slot->given, 0, NULL, NULL),
-                        "copying a control block", error);
+    return vy_ocl_copy(base, &slot->control, 0, &slot->given, sizeof slot->given, 1, 0, error);
 }
 
 vyre_status vy_ocl_control_fetch(vy_gpu_slot *base, const vy_gpu_kernel *kernel, vyre_error *error) {
-    vy_ocl *ocl = (vy_ocl *)base->gpu;
     vy_ocl_slot *slot = (vy_ocl_slot *)base;
-    if (!kernel->writes_control || slot->control.host)
-        return VYRE_OK;
-    return vy_ocl_check(ocl,
-                        ocl->api.enqueue_read(slot->queue, slot->control.memory, 0, 0, sizeof slot->mirror,
-                                              &slot->mirror, 0, NULL, NULL),
-                        "reading a control block", error);
+    return kernel->writes_control && !slot->control.host
+               ? vy_ocl_copy(base, &slot->control, 0, &slot->mirror, sizeof slot->mirror, 0, 0, error)
+               : (vyre_status)VYRE_OK;
 }
 
 vyre_status vy_ocl_signal_stop(vy_gpu_slot *base, vyre_error *error) {
@@ -182,48 +175,67 @@ void vy_ocl_signal_wait(vy_gpu_slot *slot) {
 
 /* ---- launching ---- */
 
-/* The params of a slice follow those of the program. */
-static uint32_t pack_values(const vy_ocl_executable *code, const vy_ocl_kernel *kernel, const vyre_launch *launch,
-                            const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint8_t *bytes) {
+/* Whether the bytes differed. */
+static int store(uint8_t *to, const void *from, size_t size) {
+    int differs = memcmp(to, from, size) != 0;
+    memcpy(to, from, size);
+    return differs;
+}
+
+/* Updates the values; returns whether they changed. The params of a slice follow those of the program. */
+static int pack_values(const vy_ocl_executable *code, const vy_ocl_kernel *kernel, const vyre_launch *launch,
+                       const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, uint8_t *bytes) {
     const vy_launch_values *values = &kernel->header.values;
     vyre_scalar hidden[VY_GRID_TILE_PARAMS];
+    int differ = 0;
     if (tile)
         vy_grid_tile_params(tile, hidden);
     for (uint32_t i = 0; i < values->buffers; i++) {
         uint64_t before = buffers->addresses[i] / code->base.facts->buffers[i].element_bytes;
         uint32_t count = (uint32_t)launch->elements[i];
-        memcpy(bytes + 8 * (size_t)i, &before, sizeof before);
-        memcpy(bytes + values->counts + 4 * (size_t)i, &count, sizeof count);
+        differ |= store(bytes + 8 * (size_t)i, &before, sizeof before);
+        differ |= store(bytes + values->counts + 4 * (size_t)i, &count, sizeof count);
     }
     for (uint32_t i = 0; i < values->params; i++) { /* little-endian: a u32 is its lower half */
         const vyre_scalar *param =
             i < launch->param_count ? &launch->params[i] : &hidden[i - (uint32_t)launch->param_count];
-        memcpy(bytes + values->param_at[i], &param->bits, values->is_wide[i] ? 8 : 4);
+        uint8_t *at = bytes + values->param_at[i];
+        differ |= values->is_wide[i] ? store(at, &param->bits, 8) : store(at, &param->bits, 4);
     }
-    return values->bytes;
+    return differ;
+}
+
+/* id: of the value; it is not used again for another one. */
+static int32_t set_argument(vy_ocl *ocl, vy_ocl_object *object, uint32_t argument, uint64_t id, size_t size,
+                            const void *value) {
+    if (argument == VY_NONE || object->set[argument] == id)
+        return VY_CL_OK;
+    int32_t result = ocl->api.set_argument(object->kernel, argument, size, value);
+    object->set[argument] = result == VY_CL_OK ? id : 0;
+    return result;
+}
+
+static int32_t set_area(vy_ocl *ocl, vy_ocl_object *object, uint32_t argument, const vy_ocl_area *area) {
+    return set_argument(ocl, object, argument, area->id, sizeof area->memory, &area->memory);
 }
 
 static int32_t set_arguments(vy_ocl *ocl, const vy_ocl_slot *slot, const vy_ocl_executable *code,
-                             const vy_ocl_kernel *kernel, vy_cl_kernel object, const vyre_launch *launch,
+                             const vy_ocl_kernel *kernel, vy_ocl_object *object, const vyre_launch *launch,
                              const vy_grid_tiles *tile, const vy_gpu_buffers *buffers) {
-    alignas(8) uint8_t bytes[VY_OCL_VALUE_BYTES];
     const vy_ocl_header *header = &kernel->header;
+    uint8_t *values = (uint8_t *)&object->set[header->arguments];
     int32_t result = VY_CL_OK;
+    object->values_id += (uint64_t)pack_values(code, kernel, launch, tile, buffers, values);
     for (uint32_t i = 0; i < code->base.buffer_count && result == VY_CL_OK; i++) {
         /* An empty buffer has no memory object, and drivers refuse NULL: the kernel does not access this one. */
-        vy_cl_memory memory = buffers->memories[i] ? buffers->memories[i] : slot->control.memory;
-        result = ocl->api.set_argument(object, i, sizeof memory, &memory);
+        const vy_ocl_area *area = buffers->memories[i];
+        result = set_area(ocl, object, i, area && area->memory ? area : &slot->control);
     }
-    if (result == VY_CL_OK && header->tables_argument != VY_NONE)
-        result = ocl->api.set_argument(object, header->tables_argument, sizeof kernel->tables.memory,
-                                       &kernel->tables.memory);
-    if (result == VY_CL_OK && header->values_argument != VY_NONE)
-        result = ocl->api.set_argument(object, header->values_argument,
-                                       pack_values(code, kernel, launch, tile, buffers, bytes), bytes);
-    if (result == VY_CL_OK && header->control_argument != VY_NONE)
-        result =
-            ocl->api.set_argument(object, header->control_argument, sizeof slot->control.memory, &slot->control.memory);
-    return result;
+    if (result == VY_CL_OK)
+        result = set_area(ocl, object, header->tables_argument, &kernel->tables);
+    if (result == VY_CL_OK)
+        result = set_argument(ocl, object, header->values_argument, object->values_id, header->values.bytes, values);
+    return result == VY_CL_OK ? set_area(ocl, object, header->control_argument, &slot->control) : result;
 }
 
 vyre_status vy_ocl_launch(vy_gpu_slot *base, vy_gpu_executable *code, vy_gpu_kernel *chosen, const vyre_launch *launch,
@@ -236,9 +248,9 @@ vyre_status vy_ocl_launch(vy_gpu_slot *base, vy_gpu_executable *code, vy_gpu_ker
     int is_timed = slot->queue == slot->timed;
     size_t local[3], global[3];
     vy_cl_event event = NULL;
-    vy_cl_kernel object;
+    vy_ocl_object *object;
     (void)ticket;
-    vyre_status status = vy_ocl_kernel_take(ocl, kernel, &object, error);
+    vyre_status status = vy_ocl_object_take(ocl, kernel, &object, error);
     if (status != VYRE_OK)
         return status;
     for (int d = 0; d < 3; d++)
@@ -246,9 +258,9 @@ vyre_status vy_ocl_launch(vy_gpu_slot *base, vy_gpu_executable *code, vy_gpu_ker
     uint32_t dimensions = global[2] > 1 || local[2] > 1 ? 3 : global[1] > 1 || local[1] > 1 ? 2 : 1;
     int32_t result = set_arguments(ocl, slot, (vy_ocl_executable *)code, kernel, object, launch, tile, buffers);
     if (result == VY_CL_OK)
-        result = ocl->api.enqueue_kernel(slot->queue, object, dimensions, NULL, global, local, 0, NULL,
+        result = ocl->api.enqueue_kernel(slot->queue, object->kernel, dimensions, NULL, global, local, 0, NULL,
                                          is_timed ? &event : NULL);
-    vy_ocl_kernel_give(ocl, kernel, object);
+    vy_ocl_object_give(ocl, kernel, object);
     if (result != VY_CL_OK)
         return vy_ocl_failed(ocl, result, "launching a kernel", error);
     if (event && slot->last)

@@ -10,19 +10,19 @@
 /* ---- areas ---- */
 
 /* Idle slots have arenas. If the allocation fails, the idle slots are freed and the allocation is retried. */
-static vyre_status create(vy_ocl *ocl, uint64_t flags, uint64_t size, void *host, const char *doing, vy_cl_memory *out,
+static vyre_status create(vy_ocl *ocl, uint64_t flags, uint64_t size, void *host, const char *doing, vy_ocl_area *area,
                           vyre_error *error) {
     int32_t result = VY_CL_ALLOCATION_FAILED;
-    *out = NULL;
+    area->id = atomic_fetch_add_explicit(&ocl->memory_objects, 1, memory_order_relaxed) + 1;
     if (size <= ocl->info.max_allocation || host)
-        *out = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
+        area->memory = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
     if (result != VY_CL_OK && vy_ocl_status(result) == VYRE_NO_DEVICE_MEMORY && size <= ocl->info.max_allocation) {
         vy_ocl_slots_free(ocl);
-        *out = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
+        area->memory = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
     }
     if (result == VY_CL_OK)
         return VYRE_OK;
-    *out = NULL;
+    area->memory = NULL;
     if (vy_ocl_status(result) == VYRE_NO_DEVICE_MEMORY)
         return vy_fail(error, VYRE_NO_DEVICE_MEMORY, NULL,
                        "%s: %" PRIu64 " bytes are asked for; the device has %" PRIu64 ", and gives %" PRIu64
@@ -34,19 +34,16 @@ static vyre_status create(vy_ocl *ocl, uint64_t flags, uint64_t size, void *host
 vyre_status vy_ocl_area_wrap(vy_ocl *ocl, uint64_t flags, const void *host, uint64_t size, const char *doing,
                              vy_ocl_area *out, vyre_error *error) {
     *out = (vy_ocl_area){.host = (uint8_t *)(uintptr_t)host, .size = size};
-    return create(ocl, flags | VY_CL_MEMORY_USE_HOST, size, out->host, doing, &out->memory, error);
+    return create(ocl, flags | VY_CL_MEMORY_USE_HOST, size, out->host, doing, out, error);
 }
 
 vyre_status vy_ocl_area_make(vy_ocl *ocl, uint64_t size, const char *doing, vy_ocl_area *out, vyre_error *error) {
     enum { PAGE = 4096 };
     memset(out, 0, sizeof *out);
     size = (size + VY_OCL_ALIGNMENT - 1) / VY_OCL_ALIGNMENT * VY_OCL_ALIGNMENT;
-    if (!ocl->findings.shares_memory) {
-        out->size = size;
-        return create(ocl, VY_CL_MEMORY_READ_WRITE, size, NULL, doing, &out->memory, error);
-    }
-    if (size > ocl->info.max_allocation)
-        return create(ocl, VY_CL_MEMORY_READ_WRITE, size, NULL, doing, &out->memory, error);
+    out->size = size;
+    if (!ocl->findings.shares_memory || size > ocl->info.max_allocation)
+        return create(ocl, VY_CL_MEMORY_READ_WRITE, size, NULL, doing, out, error);
     size_t raw_size = (size_t)size + PAGE;
     void *raw = vy_allocate(raw_size);
     if (!raw)
@@ -175,12 +172,11 @@ static vyre_status clear_block(vy_ocl *ocl, vy_ocl_block *block, vyre_error *err
     if (status != VYRE_OK)
         return status;
     const size_t size = (size_t)((block->base.size + sizeof zeros - 1) / sizeof zeros * sizeof zeros);
-    status = vy_ocl_check(ocl,
-                          ocl->api.enqueue_fill(vy_ocl_queue(slot), area->memory, zeros, sizeof zeros,
-                                                (size_t)block->offset, size, 0, NULL, NULL),
-                          "clearing a resident buffer", error);
-    if (status == VYRE_OK)
-        status = vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)), "clearing a resident buffer", error);
+    int32_t result = ocl->api.enqueue_fill(vy_ocl_queue(slot), area->memory, zeros, sizeof zeros, (size_t)block->offset,
+                                           size, 0, NULL, NULL);
+    if (result == VY_CL_OK)
+        result = ocl->api.finish(vy_ocl_queue(slot));
+    status = vy_ocl_check(ocl, result, "clearing a resident buffer", error);
     vy_ocl_slot_release(slot, status != VYRE_OK);
     return status;
 }
@@ -196,11 +192,8 @@ vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native
     block->base.size = size;
     status = size <= PIECE_MAX ? allocate_piece(ocl, size, block, error)
                                : vy_ocl_area_make(ocl, size, "allocating a resident buffer", &block->area, error);
-    if (status != VYRE_OK) {
-        vy_release(block, sizeof *block);
-        return status;
-    }
-    status = clear_block(ocl, block, error);
+    if (status == VYRE_OK)
+        status = clear_block(ocl, block, error);
     if (status != VYRE_OK) {
         free_memory(ocl, block);
         vy_release(block, sizeof *block);
@@ -223,7 +216,18 @@ vyre_status vy_ocl_resident_free(void *self, uint64_t native, vyre_error *error)
 
 /* ---- transfers: either all blocks are in host memory or none is ---- */
 
-static vyre_status move(vy_ocl *ocl, vy_gpu_slot *slot, const vyre_transfer *t, int is_upload, vyre_error *error) {
+vyre_status vy_ocl_copy(vy_gpu_slot *slot, const vy_ocl_area *area, uint64_t at, void *host, uint64_t size,
+                        int is_upload, int is_blocking, vyre_error *error) {
+    vy_ocl *ocl = (vy_ocl *)slot->gpu;
+    const uint32_t blocks = (uint32_t)is_blocking;
+    int32_t result = is_upload ? ocl->api.enqueue_write(vy_ocl_queue(slot), area->memory, blocks, (size_t)at,
+                                                        (size_t)size, host, 0, NULL, NULL)
+                               : ocl->api.enqueue_read(vy_ocl_queue(slot), area->memory, blocks, (size_t)at,
+                                                       (size_t)size, host, 0, NULL, NULL);
+    return vy_ocl_check(ocl, result, is_upload ? "copying to the device" : "copying from the device", error);
+}
+
+static vyre_status move(vy_gpu_slot *slot, const vyre_transfer *t, int is_upload, vyre_error *error) {
     vy_ocl_block *block = vy_ocl_block_of(t->resident.id);
     const vy_ocl_area *area = vy_ocl_block_area(block);
     const size_t offset = (size_t)(block->offset + t->offset), size = (size_t)t->size;
@@ -233,21 +237,14 @@ static vyre_status move(vy_ocl *ocl, vy_gpu_slot *slot, const vyre_transfer *t, 
         memcpy(is_upload ? area->host + offset : t->host, is_upload ? t->host : area->host + offset, size);
         return VYRE_OK;
     }
-    return is_upload ? vy_ocl_check(ocl,
-                                    ocl->api.enqueue_write(vy_ocl_queue(slot), area->memory, 0, offset, size, t->host,
-                                                           0, NULL, NULL),
-                                    "copying to the device", error)
-                     : vy_ocl_check(ocl,
-                                    ocl->api.enqueue_read(vy_ocl_queue(slot), area->memory, 0, offset, size, t->host, 0,
-                                                          NULL, NULL),
-                                    "copying from the device", error);
+    return vy_ocl_copy(slot, area, offset, t->host, size, is_upload, 0, error);
 }
 
 static vyre_status move_all(vy_gpu_slot *slot, vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
                             vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < count && status == VYRE_OK; i++)
-        status = move(ocl, slot, &transfers[i], is_upload, error);
+        status = move(slot, &transfers[i], is_upload, error);
     return status == VYRE_OK && slot
                ? vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(slot)),
                               is_upload ? "copying to the device" : "copying from the device", error)

@@ -13,6 +13,7 @@ enum { VY_OCL_ALIGNMENT = VY_GPU_ALIGNMENT }; /* of areas and of pieces */
 
 typedef struct vy_ocl_area {
     vy_cl_memory memory; /* NULL: none */
+    uint64_t id;         /* of the memory object; unlike its address, not used again */
     uint8_t *host;       /* its bytes; NULL: in device memory */
     void *raw;           /* the allocation that contains `host`, or NULL */
     size_t raw_size;
@@ -53,6 +54,10 @@ static inline vy_ocl_block *vy_ocl_block_of(uint64_t native) {
 void vy_ocl_blocks_invalidate(vy_ocl *ocl);
 /* Frees all blocks, after their memory was released. */
 void vy_ocl_blocks_free(vy_ocl *ocl);
+
+/* Enqueues a copy between host bytes and device memory. */
+vyre_status vy_ocl_copy(vy_gpu_slot *slot, const vy_ocl_area *area, uint64_t at, void *host, uint64_t size,
+                        int is_upload, int is_blocking, vyre_error *error);
 
 /* Calls of src/backends/gpu. */
 vyre_status vy_ocl_transfer(vy_gpu *gpu, const vyre_transfer *transfers, size_t count, int is_upload,

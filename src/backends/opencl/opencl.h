@@ -67,7 +67,8 @@ typedef struct vy_ocl {
     vy_ocl_findings findings;
     vy_opencl_device target; /* the emitter's description of the device; `exact` is in the base */
     uint32_t ordinal, direct_bytes;
-    struct vy_ocl_slab *slabs; /* guarded by the base's lock */
+    struct vy_ocl_slab *slabs;       /* guarded by the base's lock */
+    _Atomic uint64_t memory_objects; /* created so far: the last id */
 } vy_ocl;
 
 /* For builtin.c. */

@@ -50,7 +50,7 @@ static vyre_status bind_one(vy_gpu_submission *f, const vyre_launch *launch, uin
         return status;
     slot->direct_count++;
     f->offsets[i] = VY_GPU_ELSEWHERE;
-    f->buffers.memories[i] = area->memory;
+    f->buffers.memories[i] = area;
     return VYRE_OK;
 }
 
@@ -84,33 +84,22 @@ static vyre_status allocate(vy_gpu_submission *f, vyre_error *error) {
     f->staging = slot->arena.host ? slot->arena.host : slot->staging;
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
         if (f->offsets[i] != VY_GPU_ELSEWHERE && f->sizes[i])
-            f->buffers.memories[i] = slot->arena.memory, f->buffers.addresses[i] = f->offsets[i];
+            f->buffers.memories[i] = &slot->arena, f->buffers.addresses[i] = f->offsets[i];
     return status;
 }
 
-static vyre_status write_arena(vy_gpu_submission *f, const void *from, uint64_t at, uint64_t size, int is_blocking,
-                               vyre_error *error) {
-    vy_ocl *ocl = (vy_ocl *)f->gpu;
-    return vy_ocl_check(ocl,
-                        ocl->api.enqueue_write(vy_ocl_queue(f->slot), ((vy_ocl_slot *)f->slot)->arena.memory,
-                                               (uint32_t)is_blocking, (size_t)at, (size_t)size, from, 0, NULL, NULL),
-                        "copying to the device", error);
-}
-
-static vyre_status read_arena(vy_gpu_submission *f, void *to, uint64_t at, uint64_t size, vyre_error *error) {
-    vy_ocl *ocl = (vy_ocl *)f->gpu;
-    return vy_ocl_check(ocl,
-                        ocl->api.enqueue_read(vy_ocl_queue(f->slot), ((vy_ocl_slot *)f->slot)->arena.memory, 0,
-                                              (size_t)at, (size_t)size, to, 0, NULL, NULL),
-                        "copying from the device", error);
+static vyre_status copy_arena(vy_gpu_submission *f, const void *host, uint64_t at, uint64_t size, int is_upload,
+                              int is_blocking, vyre_error *error) {
+    return vy_ocl_copy(f->slot, &((vy_ocl_slot *)f->slot)->arena, at, (void *)(uintptr_t)host, size, is_upload,
+                       is_blocking, error);
 }
 
 static vyre_status staging_in(vy_gpu_submission *f, uint64_t size, vyre_error *error) {
-    return f->gpu->has_host_arena ? (vyre_status)VYRE_OK : write_arena(f, f->staging, 0, size, 0, error);
+    return f->gpu->has_host_arena ? (vyre_status)VYRE_OK : copy_arena(f, f->staging, 0, size, 1, 0, error);
 }
 
 static vyre_status staging_out(vy_gpu_submission *f, uint64_t from, uint64_t size, vyre_error *error) {
-    return f->gpu->has_host_arena ? (vyre_status)VYRE_OK : read_arena(f, f->staging + from, from, size, error);
+    return f->gpu->has_host_arena ? (vyre_status)VYRE_OK : copy_arena(f, f->staging + from, from, size, 0, 0, error);
 }
 
 static vyre_status clear(vy_gpu_submission *f, uint64_t from, uint64_t size, vyre_error *error) {
@@ -130,28 +119,25 @@ static vyre_status upload_large(vy_gpu_submission *f, vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++)
         if (vy_gpu_is_copied_in(f, i))
-            status = write_arena(f, f->sources[i], f->offsets[i], f->sizes[i], 1, error);
+            status = copy_arena(f, f->sources[i], f->offsets[i], f->sizes[i], 1, 1, error);
     return status;
 }
 
 static vyre_status download_large(vy_gpu_submission *f, vyre_outputs *outputs, vyre_error *error) {
-    vy_ocl *ocl = (vy_ocl *)f->gpu;
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0, output = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
         if (!vy_launch_is_output(f->code->facts, i))
             continue;
         vyre_bytes *slot = &outputs->items[output++];
         if (f->offsets[i] != VY_GPU_ELSEWHERE && f->sizes[i])
-            status = read_arena(f, slot->data, f->offsets[i], f->sizes[i], error);
+            status = copy_arena(f, slot->data, f->offsets[i], f->sizes[i], 0, 0, error);
     }
-    return status == VYRE_OK
-               ? vy_ocl_check(ocl, ocl->api.finish(vy_ocl_queue(f->slot)), "copying from the device", error)
-               : status;
+    return status == VYRE_OK ? vy_ocl_finish(f->slot, error) : status;
 }
 
 static void resident_locate(const vyre_resource *resource, uint64_t *address, void **memory) {
     vy_ocl_block *block = vy_ocl_block_of(resource->resident.id);
-    *memory = vy_ocl_block_area(block)->memory;
+    *memory = vy_ocl_block_area(block);
     *address = block->offset + resource->offset;
 }
 

@@ -191,10 +191,9 @@ static void warm_up(rig *r) {
         vyre_pending_free(pending[i]);
     }
     vy_async_wait_all(r->c.backend, 0);
-    vy_cuda_stream_slot *last_used = atomic_load(&device_of(r)->last_used);
-    vy_gpu_slot *idle = device_of(r)->base.idle;
+    vy_gpu_slot *last_used = atomic_load(&device_of(r)->base.last_used), *idle = device_of(r)->base.idle;
     assert_true(last_used && idle);
-    last_used->base.is_control_clean = idle->is_control_clean = 0;
+    last_used->is_control_clean = idle->is_control_clean = 0;
 }
 
 /* The second one waits on the device behind the first. It is told to end before its control block is there, which says
