@@ -1,4 +1,4 @@
-/* The cost of branches (branch_cost.h). */
+/* Cost function of if-conversion (branch_cost.h). */
 #include "emit/branch_cost.h"
 
 static int is_simple(const vy_expr *x, const vy_branch_cost *cost) {

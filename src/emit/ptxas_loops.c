@@ -4,7 +4,7 @@
 
 #include "ir/eval.h"
 
-/* A literal, or any value of the type. */
+/* The value of a literal; of any other expression, all values of its type. */
 static vy_interval interval_of(const vyre_program *program, uint32_t expr) {
     const vy_expr *x = vy_expr_at(program, expr);
     const vy_wide number = vy_integer_of(x->type, x->bits);

@@ -21,7 +21,7 @@ typedef struct vy_ptxas_trip_count {
 /* Whether ptxas counts the iterations of such a loop correctly. */
 int vy_ptxas_counts_rightly(const vy_ptxas_trip_count *counting);
 
-/* The same for a `for`, if it has no other exit. */
+/* The same for a `for` without other exits. */
 int vy_ptxas_counts_for_rightly(const vyre_program *program, const vy_stmt *loop);
 
 enum { VY_PTXAS_LOOPS_NEED = VY_DEF_USE_DEFINITIONS | VY_DEF_USE_PARENTS };

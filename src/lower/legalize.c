@@ -87,7 +87,8 @@ static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     return type;
 }
 
-/* Whether a comparison that a NaN fails has the same operand. The arms of a select are read with its condition. */
+/* Whether the condition of a select is a comparison that fails if the value, an arm of the select, is NaN. There is no
+ * assignment between the evaluation of the condition and of the arms, so a variable has the same value in both. */
 static int excludes_nan(const vyre_program *p, uint32_t condition, uint32_t value) {
     const vy_expr *c = vy_expr_at(p, condition), *v = vy_expr_at(p, value);
     if (c->kind != VY_EXPR_OP || v->kind != VY_EXPR_VARIABLE)
@@ -114,8 +115,8 @@ static int is_canonical(const vy_legalizer *rw, uint32_t expr) {
            (is_canonical(rw, e->b) || excludes_nan(rw->from, e->a, e->b));
 }
 
-/* A variable is canonical if all values that it is given are. At first all are assumed to be; those of a loop that
- * needs many rounds are not. */
+/* A variable is canonical if all values assigned to it are. Initially all variables are assumed to be canonical. If the
+ * result is not stable after ROUNDS rounds, none is canonical. */
 static void find_canonical(vy_legalizer *rw) {
     enum { ROUNDS = 4 };
     const vyre_program *p = rw->from;

@@ -25,8 +25,8 @@ typedef struct vy_legalizer_phase {
     void (*start)(vy_legalizer *rw);
     /* The type that holds values of a type between loads and stores. */
     vyre_type (*carrier)(const vy_legalizer *rw, vyre_type type);
-    /* Converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back: the tree
-     * is the lowered form of `expr`. NULL: it is that value. */
+    /* `widen` converts an element of `type` in memory, or a param, to a value of the carrier; `narrow` converts back,
+     * and `tree` is the lowered form of `expr`. NULL: no conversion is needed. */
     uint32_t (*widen)(vy_legalizer *rw, vyre_type type, uint32_t tree);
     uint32_t (*narrow)(vy_legalizer *rw, vyre_type type, uint32_t expr, uint32_t tree, vy_space space);
     /* An op on lowered operands; `operand` is their original type (for select: of the arms). */
@@ -61,7 +61,7 @@ struct vy_legalizer {
     uint64_t exact;
     uint32_t native;       /* the narrow floats that keep their type: bits 1 << vyre_type */
     vy_ranges *ranges;     /* of `from`, if start() made them; or NULL */
-    uint8_t *is_canonical; /* by variable of `from`, if start() made it; or NULL */
+    uint8_t *is_canonical; /* by variable of `from`: no NaN but the canonical one. If start() made it; or NULL */
     uint32_t plain;        /* the types whose values need no lowering: bits 1 << vyre_type */
     vy_cloner copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */

@@ -426,8 +426,8 @@ static void write_branch(writer *w, group lanes, uint32_t first, uint32_t end, c
     w->ended = 0;
 }
 
-/* An `if` without `else` whose body is long: its lanes are written in one more `if`, of the case that any lane executes
- * the body. Where such a body is a rare case, a single branch skips all lanes. */
+/* The copies of an `if` without `else` whose body is long are enclosed in an `if` that tests whether any lane executes
+ * the body. If the body executes rarely, a single branch then skips all lanes. */
 enum { LONG_BODY = 48 }; /* expressions */
 
 static int is_long_if(const writer *w, uint32_t index) {

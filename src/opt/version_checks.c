@@ -45,7 +45,7 @@ typedef struct region {
     uint32_t test_count;
     test tests[TESTS];
     uint32_t clamped_count;
-    uint32_t clamped[TESTS]; /* expressions: lengths of buffers that are not empty in the tested version */
+    uint32_t clamped[TESTS]; /* expressions: lengths that the test compares with 0, of buffers with clamped indices */
 } region;
 
 enum { UNKNOWN, IS_FALSE, IS_TRUE };
@@ -62,7 +62,7 @@ typedef struct versions {
     uint32_t next;                  /* the next region to be written */
     uint32_t end;                   /* of the last one */
     uint8_t where;                  /* what is being written */
-    uint8_t clamps;                 /* whether other checks become clamped indices */
+    uint8_t clamps;                 /* whether the remaining checks become clamped indices */
     uint32_t bound, bound_variable; /* an expression, and the variable of the draft that replaces it; VY_NONE */
 } versions;
 
@@ -134,13 +134,14 @@ static uint32_t checked_from(const region *r) {
     return r->first + (r->variable != VY_NONE);
 }
 
-/* ---- other checks ----
+/* ---- clamped indices ----
  *
- * The index of a load in a loop may depend on the value of the load before. A load that is always executed, of element
- * 0 if the check fails, needs no branch between the two. This requires that the buffer is not empty. */
+ * The index of a load in a loop may depend on the value of a previous load. The test cannot decide the check of such a
+ * load. In the tested version the load always executes, on element 0 if the check fails, so there is no branch between
+ * the two loads. This requires that the buffer is not empty. */
 
-/* The length in the check of a load, if it is one of a buffer that is not written: `index < len(buffer)`; VY_NONE.
- * Legal programs have no select of less than 32 bits. */
+/* The length in the check `index < len(buffer)` of a load, if the program does not write the buffer; otherwise VY_NONE.
+ * Legal programs have no select of less than 32 bits, so narrow loads are excluded. */
 static uint32_t checked_length(const versions *v, const vy_expr *load) {
     const vy_memory *m = vy_memory_at(v->program, load->a);
     if (load->kind != VY_EXPR_LOAD || load->c == VY_NONE || m->space != VY_SPACE_BUFFER ||
@@ -152,7 +153,7 @@ static uint32_t checked_length(const versions *v, const vy_expr *load) {
     return expr_at(v, check->b)->kind == VY_EXPR_LEN && expr_at(v, check->b)->a == load->a ? check->b : VY_NONE;
 }
 
-/* Whether a length is one of those that are not 0 in the tested version. */
+/* Whether the test of the region includes that a length is not 0. */
 static int is_clamped(const versions *v, const region *r, uint32_t length) {
     for (uint32_t i = 0; length != VY_NONE && i < r->clamped_count; i++)
         if (expr_at(v, r->clamped[i])->a == expr_at(v, length)->a)
@@ -430,7 +431,7 @@ static int write_stmt(vy_rewrite *rw, uint32_t stmt) {
     return stmt < v->end;
 }
 
-/* let loaded = buffer[check ? index : 0], and check ? loaded : 0 */
+/* Writes `let loaded = buffer[check ? index : 0]`; returns `check ? loaded : 0`. */
 static uint32_t clamped_load(vy_rewrite *rw, const vy_expr *load) {
     const vyre_type type = (vyre_type)load->type;
     vy_expr e = *load;

@@ -67,7 +67,7 @@ static void run_threads(int with_changes) {
         assert_int_equal(pthread_create(&threads[THREADS], NULL, change, NULL), 0);
     for (int i = 0; i < THREADS + with_changes; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    if (with_changes) { /* the other threads may only have run while there was no folder */
+    if (with_changes) { /* all other threads may have run while no folder was set */
         assert_int_equal(vyre_cache_set_folder(cache_folder, NULL), VYRE_OK);
         vyre_cache_set_disk_limit((uint64_t)1 << 30);
         (void)use((void *)(uintptr_t)(THREADS + 1));

@@ -370,7 +370,7 @@ static void the_fast_path_is_fused(void **state) {
     assert_int_equal(wide_accesses(STREAM("u32", "if x[i] > 5 { y[i] = 2 }")), 1);
 }
 
-/* The statements that are an `if` of a disjunction. */
+/* The number of `if` statements whose condition is a disjunction. */
 static uint32_t disjunctions(const char *text) {
     vyre_program *program = parse(text);
     vy_coarsened made = widened(program);
@@ -393,7 +393,7 @@ static void one_branch_skips_a_long_body_of_all_lanes(void **state) {
     holds_widened(lengthy, 4);
     assert_int_equal(disjunctions(lengthy), 1);
     assert_int_equal(disjunctions(RARE("v < 0x10000000", ROUND)), 0);
-    /* Whether the body runs is the same for all lanes. */
+    /* The condition is uniform over the lanes. */
     assert_int_equal(disjunctions(RARE("k < 5", ROUND ROUND ROUND ROUND ROUND ROUND)), 0);
 }
 

@@ -142,7 +142,7 @@ static void the_last_statements_test_the_ids_of_a_workgroup(void **state) {
     versioned("  if global_id.x - 1 < n && global_id.x < len(y) { y[global_id.x] = u32(x[at]) }\n", 0, 2);
 }
 
-/* In the tested version, loads whose index depends on data have a clamped index and no condition. */
+/* In the tested version, a load whose index depends on data has a clamped index and no condition. */
 static void loops_clamp_other_indices_for_gpus(void **state) {
     (void)state;
     x_type = "u32";
@@ -155,7 +155,7 @@ static void loops_clamp_other_indices_for_gpus(void **state) {
                   SUMS("  var i = at\n  while i < end && x[h % 64] != 5 {\n"
                        "    h = h * 31 + x[i] + x[h % 55]\n    i = i + 1\n  }\n"),
                   0, 3);
-    /* a load that has no condition, since its index is in bounds */
+    /* a load without a condition, because its index is always in bounds */
     versioned_for(&of_loops,
                   "  array t : u32 [256] private\n" SUMS("  for i in at .. end { h = h * 31 + x[i] + t[h & 255] "
                                                          "}\n"),

@@ -237,7 +237,7 @@ struct vy_gpu {
     _Atomic int is_probed;                  /* the probe has confirmed `exact` */
     pthread_mutex_t probing;                /* held while the numerics are probed */
     vy_gpu_watch watch;
-    vy_gpu_slot *_Atomic last_used; /* the slot released last, or NULL; serves most dispatches, without the lock */
+    vy_gpu_slot *_Atomic last_used; /* the slot released last, or NULL; most dispatches use it, without the lock */
     pthread_mutex_t lock;           /* guards the fields below, and lists of the backend */
     vy_gpu_slot *idle;
     unsigned idle_count;

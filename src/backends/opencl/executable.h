@@ -24,11 +24,11 @@ typedef struct vy_ocl_header {
     uint64_t fact_bytes, table_bytes, image_bytes, more_bytes; /* the last two: of this object, of the second one */
 } vy_ocl_header;
 
-/* A kernel object of the driver, and its arguments: a launch sets only those that differ. */
+/* A kernel object of the driver, and the arguments that are set on it: a launch sets only those that changed. */
 typedef struct vy_ocl_object {
     vy_cl_kernel kernel;
-    uint64_t values_id; /* of the values: counts their changes from 1 */
-    uint64_t set[];     /* the id of each argument, 0: not set; then the values */
+    uint64_t values_id; /* the id of the values: 1 plus the number of their changes */
+    uint64_t set[];     /* by argument: the id of its value, 0: not set; then the values */
 } vy_ocl_object;
 
 /* A built kernel. */
@@ -39,7 +39,7 @@ typedef struct vy_ocl_kernel {
     vy_cl_program program;
     uint64_t code_bytes; /* of its text or binary */
     vy_ocl_area tables;
-    vy_ocl_object *_Atomic idle[VY_OCL_IDLE_KERNELS]; /* NULL: none here */
+    vy_ocl_object *_Atomic idle[VY_OCL_IDLE_KERNELS]; /* in no order; NULL: none */
 } vy_ocl_kernel;
 
 typedef struct vy_ocl_executable {

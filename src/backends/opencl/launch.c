@@ -175,7 +175,7 @@ void vy_ocl_signal_wait(vy_gpu_slot *slot) {
 
 /* ---- launching ---- */
 
-/* Whether the bytes differed. */
+/* Copies bytes; returns whether they differed. */
 static int store(uint8_t *to, const void *from, size_t size) {
     int differs = memcmp(to, from, size) != 0;
     memcpy(to, from, size);
@@ -205,7 +205,7 @@ static int pack_values(const vy_ocl_executable *code, const vy_ocl_kernel *kerne
     return differ;
 }
 
-/* id: of the value; it is not used again for another one. */
+/* Sets an argument unless it has the value already. `id` identifies the value and is never reused for another one. */
 static int32_t set_argument(vy_ocl *ocl, vy_ocl_object *object, uint32_t argument, uint64_t id, size_t size,
                             const void *value) {
     if (argument == VY_NONE || object->set[argument] == id)

@@ -13,7 +13,7 @@ enum { VY_OCL_ALIGNMENT = VY_GPU_ALIGNMENT }; /* of areas and of pieces */
 
 typedef struct vy_ocl_area {
     vy_cl_memory memory; /* NULL: none */
-    uint64_t id;         /* of the memory object; unlike its address, not used again */
+    uint64_t id;         /* of the memory object; unlike its address, never reused */
     uint8_t *host;       /* its bytes; NULL: in device memory */
     void *raw;           /* the allocation that contains `host`, or NULL */
     size_t raw_size;
@@ -55,7 +55,7 @@ void vy_ocl_blocks_invalidate(vy_ocl *ocl);
 /* Frees all blocks, after their memory was released. */
 void vy_ocl_blocks_free(vy_ocl *ocl);
 
-/* Enqueues a copy between host bytes and device memory. */
+/* Enqueues a copy between host bytes and device memory, and waits for it if is_blocking. */
 vyre_status vy_ocl_copy(vy_gpu_slot *slot, const vy_ocl_area *area, uint64_t at, void *host, uint64_t size,
                         int is_upload, int is_blocking, vyre_error *error);
 

@@ -68,7 +68,7 @@ typedef struct vy_ocl {
     vy_opencl_device target; /* the emitter's description of the device; `exact` is in the base */
     uint32_t ordinal, direct_bytes;
     struct vy_ocl_slab *slabs;       /* guarded by the base's lock */
-    _Atomic uint64_t memory_objects; /* created so far: the last id */
+    _Atomic uint64_t memory_objects; /* the number created so far, which is the last id */
 } vy_ocl;
 
 /* For builtin.c. */

@@ -44,7 +44,7 @@ typedef enum vy_coarsen_use {
     VY_COARSEN_IF_POSSIBLE /* for tests */
 } vy_coarsen_use;
 
-/* Which statements are written twice, under one test of their bounds (opt/version_checks.h). */
+/* The statements that check versioning writes twice, under one test of their bounds (opt/version_checks.h). */
 typedef enum vy_versions { VY_VERSIONS_NONE, VY_VERSIONS_OF_LOOPS, VY_VERSIONS_OF_ALL } vy_versions;
 
 /* Which branches become predicated code: the most ops and accesses of both sides of an `if`, and the most ops of an
@@ -108,7 +108,7 @@ typedef struct vy_target_desc {
     uint8_t optimise;             /* level of vyre_optimize_options; 0: not optimised */
     uint8_t coarsen;              /* vy_coarsen_use, up to access_bytes; the launch needs vy_compiled.factor */
     uint8_t unroll_arrays;        /* loops over private arrays are unrolled after lowering (opt/unroll_arrays.h) */
-    uint8_t version_checks;       /* vy_versions: what is also written under one test of all bounds */
+    uint8_t version_checks;       /* vy_versions: the statements with two versions (opt/version_checks.h) */
     vy_unroll_limits unroll;      /* in the rounds of the optimiser */
     vy_unroll_limits unroll_late; /* once after the optimiser; trips 0: not */
     /* From this size on, unroll_late leaves loops over private arrays to unroll_arrays: passes over all iterations

@@ -1,5 +1,5 @@
-/* Statements that plain C has its own code for: atomics, traps and polls. Invocations run one after the other, so
- * atomics are plain accesses. */
+/* Statements whose code is specific to plain C: atomics, traps and polls. Invocations run sequentially, so atomics are
+ * plain accesses. */
 #include "emit/c/emitter.h"
 
 #include "ir/eval.h"

@@ -1,9 +1,9 @@
-/* Barriers of dialects without them: the invocations of a workgroup run one after the other (c_family.h).
+/* Barriers for dialects without barriers: the invocations of a workgroup run sequentially (c_family.h).
  *
- * The code of an invocation is executed for each invocation in order, repeatedly. At a barrier it stores the barrier's
- * number in the invocation's struct and ends. The next time, a `switch` around the body jumps there. Barriers are
- * therefore possible in any control flow. A variable that is live across a barrier is a field of that struct; all
- * others are declared where the program declares them.
+ * The code executes for each invocation in order, and is repeated until all invocations have ended. At a barrier it
+ * stores the barrier's number in the invocation's struct and ends. At the next repetition, a `switch` around the body
+ * jumps to this barrier. Barriers are therefore possible in any control flow. A variable that is live across a barrier
+ * is a field of the struct; all others are declared where the program declares them.
  *
  * A variable is live across a barrier if there is one between its declaration and its last use. A use in a loop that
  * began after the declaration counts as a use at the loop's end, since the next iteration can execute it again. */

@@ -144,7 +144,7 @@ static const char *new_name(vy_c *c, const char *given) {
 static void assign(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     if (s->kind == VY_STMT_ASSIGN && vy_c_is_variable(c, s->a, s->variable))
         return;                                  /* compilers warn of x = x */
-    if (s->kind == VY_STMT_ASSIGN && c->guard) { /* not in the choice: the compiler would branch around its loads */
+    if (s->kind == VY_STMT_ASSIGN && c->guard) { /* in the select, NVVM would branch around its loads */
         const char *value = new_name(c, "value");
         vy_c_line(c, stmt, "const %s %s = %e;", vy_c_type(c, vy_c_variable_type(c, s->variable)), value, s->a);
         vy_c_line(c, stmt, "%v = %s ? %s : %v;", s->variable, c->guard, value, s->variable);
@@ -191,7 +191,7 @@ void vy_c_body(vy_c *c, uint32_t first, uint32_t end) {
     c->indentation--;
 }
 
-/* Writes statements under a condition, a bool, and the current guard. */
+/* Writes statements that have an effect if the current guard and a condition hold: a bool variable, or its negation. */
 static void guarded(vy_c *c, uint32_t stmt, const char *condition, uint32_t first, uint32_t end) {
     const char *before = c->guard;
     c->guard = condition;
@@ -203,8 +203,8 @@ static void guarded(vy_c *c, uint32_t stmt, const char *condition, uint32_t firs
     c->guard = before;
 }
 
-/* If-conversion: all statements are executed; assignments and loads have an effect in the branch that is taken. The
- * loads of several branches then overlap. */
+/* If-conversion: the statements of both branches execute; assignments and loads have an effect only in the branch that
+ * is taken. The loads of several branches then overlap. */
 static void flat_if(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     const char *condition = new_name(c, "condition");
     vy_c_line(c, stmt, "const bool %s = %e;", condition, s->a);
@@ -213,8 +213,8 @@ static void flat_if(vy_c *c, uint32_t stmt, const vy_stmt *s) {
         guarded(c, s->middle, VY_FIX("!%s", condition), s->middle, s->end);
 }
 
-/* A line that begins a block. A condition that leaves a loop passes through the dialect's zero, so that the compiler
- * does not make several exits of it. */
+/* Writes a line that begins a block. A condition that leaves a loop gets an exclusive or with the dialect's zero, so
+ * that the compiler does not split it into several exits. */
 static void decide(vy_c *c, uint32_t stmt, const char *word, uint32_t condition, int leaves) {
     const char *zero = c->dialect->unknown_zero, *type = vy_c_type(c, VYRE_TYPE_U32);
     if (leaves && zero && vy_c_expr_at(c, condition)->kind != VY_EXPR_LITERAL)
@@ -283,7 +283,7 @@ static int is_plain(const vy_c *c, const vy_stmt *s) {
     return t.step < 0 && -t.step <= most && t.end + t.step + 1 >= whole.low && high - t.end <= whole.high;
 }
 
-/* The body of a loop or region, and the brace behind it. */
+/* Writes the body of a loop or region, and the closing brace. */
 static void finish(vy_c *c, uint32_t stmt, const vy_stmt *s) {
     c->indentation++;
     vy_c_block(c, stmt + 1, s->end);

@@ -1,10 +1,10 @@
-/* What the emitters for languages of the C family share: names, expressions, statements and control flow of a legal
- * program. A dialect is one of these languages; what differs between them is in vy_c_dialect.
+/* Code that the emitters for languages of the C family share: names, expressions, statements and control flow of a
+ * legal program. A dialect is one of these languages; vy_c_dialect contains the differences between them.
  *
  *   op.c         types, ops, expressions and literals
  *   op_rows.h    rows of op tables that dialects share
  *   c_family.c   identifiers, statements and control flow
- *   barriers.c   barriers of dialects that run the invocations of a workgroup one after the other */
+ *   barriers.c   barriers of dialects that run the invocations of a workgroup sequentially */
 #ifndef VY_EMIT_C_FAMILY_C_FAMILY_H
 #define VY_EMIT_C_FAMILY_C_FAMILY_H
 
@@ -35,7 +35,7 @@ typedef struct vy_c_row {
     vy_c_spelling words, signs, narrow, floats, bools;
 } vy_c_row;
 
-/* A float whose bits a compiler must not see. */
+/* A float literal whose bits the compiler must not know, and the expression that replaces it. */
 typedef struct vy_c_hidden {
     uint8_t type;
     uint64_t bits;
@@ -52,15 +52,15 @@ typedef struct vy_c_dialect {
     const vy_c_spelling *wide_mul_high; /* by whether signed: mul_high of 64 bits */
     /* The body of a function that moves bits between an integer and a float of a size; NULL: "as_" and the type. */
     const char *moves_bits;
-    /* An integer 0 that compilers do not know, of which integers that become floats, narrow signed integers or longer
-     * ones get the exclusive or (op.c), and conditions that leave a loop; or NULL. */
+    /* An integer 0 that the compiler does not know; or NULL. An exclusive or with it is applied to operands of some
+     * conversions of integers (op.c), and to conditions that leave a loop. */
     const char *unknown_zero;
-    const char *long_suffix;  /* of literals of 64 bits, signed; behind a "u", unsigned */
+    const char *long_suffix;  /* of literals of 64 bits, signed; after a "u", unsigned */
     const char *float_suffix; /* of the library's functions for f32 */
     /* A word (analysis/byte_word.h) at an element, %m: little-endian, and big-endian. NULL: bytes are combined. */
     const char *word, *word_reversed;
     const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
-    const vy_c_hidden *hidden;   /* literals of expressions with a text of their own, up to one without; or NULL */
+    const vy_c_hidden *hidden;   /* literals that are replaced in expressions; the last text is NULL; or NULL */
     const char *select_zero;     /* the same, added to results of bitwise operations that a select chooses; or NULL */
     const char *const *reserved; /* words that cannot be a name; up to NULL */
     /* The statements that differ from c_family.c's: by kind, or NULL. */
@@ -68,10 +68,10 @@ typedef struct vy_c_dialect {
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */
     const char *qualifiers;                     /* of functions */
     const char *separator;                      /* the line at a VY_C_MARK_… */
-    /* Of barriers.c: the line that ends the code of an invocation at a barrier of the workgroup, at one of the grid,
-     * and for good. */
+    /* For barriers.c: the lines that end the code of an invocation at a workgroup barrier, at a grid barrier, and at
+     * the end of the program. */
     const char *at_barrier[2], *at_end;
-    const char *array_attribute; /* behind the declaration of an array */
+    const char *array_attribute; /* after the declaration of an array */
     int is_for_gcc;              /* code avoids an erratum of gcc 12 (op.c) */
 } vy_c_dialect;
 
@@ -103,7 +103,7 @@ struct vy_c {
     const char *prefixes[VY_SPACE_COUNT]; /* before the names of memories; NULL: none */
     uint8_t *is_kept;                     /* by variable: it is a field of the invocation */
     uint8_t *marks;                       /* by statement: VY_C_MARK_…; NULL: none */
-    const char *guard;    /* in straight-line code, the variable that states whether a statement has an effect; NULL */
+    const char *guard;    /* in straight-line code, the bool under which a statement has an effect; otherwise NULL */
     unsigned indentation; /* blocks around the line */
     uint32_t line;        /* of the source: the last one that a comment named */
     uint32_t resumes;     /* barriers written so far, of dialects without barriers */
@@ -205,12 +205,12 @@ void vy_c_source_name(vy_c *c);
 /* ---- barriers (barriers.c) ---- */
 
 /* Finds the variables that are live across a barrier, and the features of the program (reports, polls, barriers).
- * Without it, c->barriers is 0 and the body has the barriers of the language. */
+ * If it is not called, c->barriers is 0, and the body has the barriers of the language. */
 void vy_c_scan(vy_c *c);
 vy_c_writer vy_c_barrier, vy_c_return;
-/* The body. With barriers, `self` points to the struct of the invocation, whose `at` is 0 at first. */
+/* Writes the body. With barriers, `self` points to the struct of the invocation, whose `at` is initially 0. */
 void vy_c_invocation(vy_c *c);
-/* The declarations of arrays, and of the struct of an invocation. */
+/* Write the declarations of arrays, and of the struct of an invocation. */
 void vy_c_arrays(vy_c *c, vy_space space);
 void vy_c_state(vy_c *c);
 

@@ -188,7 +188,7 @@ static void float_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least) 
                      is_infinite && is_f32 ? "INFINITY" : text, is_f32 && !is_infinite ? "f" : "");
 }
 
-/* The text that hides a literal, or NULL. */
+/* The text that replaces a literal whose bits the compiler must not know, or NULL. */
 static const char *hidden_text(const vy_c_hidden *hidden, const vy_expr *e) {
     if (e->kind != VY_EXPR_LITERAL || !hidden)
         return NULL;
@@ -370,8 +370,8 @@ int vy_c_is_variable(const vy_c *c, uint32_t expr, uint32_t variable) {
     return e->kind == VY_EXPR_VARIABLE && e->a == variable;
 }
 
-/* Whether the dialect's zero hides an operand: of conversions to floats, of those of 32 bits that extend the sign, and
- * of those to narrow signed integers. C extends the sign of the latter wherever they are operands. */
+/* Whether the operand of a conversion gets an exclusive or with the dialect's zero: from integers to floats, sign
+ * extensions of 32 bits, and to narrow signed integers, whose sign C extends wherever they are operands. */
 static int hides_converted(uint8_t from, uint8_t to) {
     const int is_narrow = is_signed(from) && bits_of(from) < 32;
     if (!(vyre_type_class((vyre_type)from) & VYRE_CLASS_INTEGER) || is_float(to))

@@ -2,8 +2,8 @@
  *
  *   op_table.c   types, op table and reserved words of the dialect
  *   statement.c  atomics, barriers, shuffles, wide accesses, traps and polls
- *   errata.c     what a compiler makes wrong code of
- *   sequential.c kernels without barriers, which run the invocations of a workgroup one after the other
+ *   errata.c     marks of statements for workarounds of compiler bugs; which kernels have no barriers
+ *   sequential.c kernels without barriers, which run the invocations of a workgroup sequentially
  *   module.c     the target, the kernel and its arguments */
 #ifndef VY_EMIT_OPENCL_EMITTER_H
 #define VY_EMIT_OPENCL_EMITTER_H
@@ -24,11 +24,11 @@ typedef struct vy_opencl {
     const vy_opencl_device *device;
     unsigned uses;
     int hides_local_ids; /* the compiler must not know their range (errata.c) */
-    /* By memory: the place of a constant array in the argument for tables; VY_NONE: it is in constant memory. */
+    /* By memory: the offset of a constant array in the argument for tables; VY_NONE: it is in constant memory. */
     uint32_t *tables;
     vy_symbol arguments[VY_LIMIT_BUFFERS], offsets[VY_LIMIT_BUFFERS]; /* of buffers */
-    int is_sequential;  /* the kernel has no barriers: vy_c_scan has set c.barriers, which is 0 in other kernels */
-    const char *states; /* if it is sequential: the address space of the structs of invocations */
+    int is_sequential;  /* the kernel has no barriers; vy_c_scan has set c.barriers, which is 0 in other kernels */
+    const char *states; /* if is_sequential: the address space of the structs of the invocations */
 } vy_opencl;
 
 static inline vy_opencl *vy_opencl_of(vy_c *c) {
@@ -41,16 +41,17 @@ extern const vy_c_dialect vy_opencl_intel_dialect;  /* the same, with VY_OPENCL_
 extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_NVIDIA avoided */
 extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];
 
-/* Whether the kernel is to run the invocations of a workgroup one after the other. */
+/* Whether the kernel must run the invocations of a workgroup sequentially. */
 int vy_opencl_is_sequential(const vy_opencl *o);
-/* Of such a kernel: starts it, once all is named; and writes the loops over the invocations around the body. */
+/* For such a kernel: chooses the memory of the structs, after all names are assigned; then writes the loops over the
+ * invocations around the body. */
 void vy_opencl_start_sequential(vy_opencl *o, vy_opencl_code *code);
 void vy_opencl_write_sequential(vy_opencl *o, const vy_string *body, vy_opencl_code *code);
 extern const char vy_opencl_barrier[];
 /* Marks statements for the errata of the device. */
 void vy_opencl_mark(vy_opencl *o);
 
-/* "__global ", …; private: "", or that of the states. */
+/* "__global ", …; of private arrays "", or the address space of the structs. */
 const char *vy_opencl_space(vy_c *c, uint32_t memory);
 
 #endif

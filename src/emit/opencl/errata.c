@@ -1,9 +1,9 @@
-/* Errata of the compilers of OpenCL drivers (emit/opencl/opencl.h): which programs run the invocations of a workgroup
- * one after the other, and the marks of statements whose code differs.
+/* Errata of the compilers of OpenCL drivers (emit/opencl/opencl.h): the programs whose invocations run sequentially,
+ * and the marks of statements whose code differs.
  *
  * VY_OPENCL_ERRATUM_POCL: PoCL compiles a kernel with barriers to loops over the invocations, one for each region
- * between two barriers. The regions are right if every invocation gets from each barrier to the same next one. The
- * loops lose code if a branch decides about a barrier or about the end of the kernel. */
+ * between two barriers. The loops are correct if, from each barrier, all invocations reach the same next barrier. They
+ * lose code if a branch decides whether a barrier executes or whether the kernel ends. */
 #include "emit/opencl/emitter.h"
 
 #include "emit/branch_cost.h"
@@ -11,10 +11,10 @@
 
 enum { HAS_BARRIER = 1, HAS_JUMP = 2, HAS_DECISION = 4 };
 
-/* What a range of statements has. Jumps count for the innermost loop. Traps, polls and returns decide about the end of
- * the kernel. The compiler takes the branch to a loop that LLVM proves endless for one around the barriers after the
- * loop, and LLVM proves it of a `while`: before `last`, one without barriers decides. Recursion is bounded by
- * VY_LIMIT_NESTING. */
+/* The features of a range of statements. HAS_JUMP: a jump leaves or continues the loop around the range. HAS_DECISION:
+ * a branch decides whether a barrier executes, or whether the kernel ends (traps, polls and returns). A `while` without
+ * barriers that begins before `last` is a decision, too: LLVM may prove it infinite, and PoCL treats the branch to an
+ * infinite loop as a branch around the barriers after it. Recursion is bounded by VY_LIMIT_NESTING. */
 static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last) {
     unsigned has = 0;
     for (uint32_t i = first; i < end; i = vy_c_stmt(c, i)->end) {
@@ -34,16 +34,16 @@ static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last)
 int vy_opencl_is_sequential(const vy_opencl *o) {
     const vy_c *c = &o->c;
     const uint32_t end = c->entry->end_stmt;
-    uint32_t last = c->entry->first_stmt; /* behind the last statement with a barrier */
+    uint32_t last = c->entry->first_stmt; /* the end of the last statement with a barrier */
     for (uint32_t i = last; i < end && (o->device->errata & VY_OPENCL_ERRATUM_POCL); i = vy_c_stmt(c, i)->end)
         if (scan(c, i, vy_c_stmt(c, i)->end, 0) & HAS_BARRIER)
             last = vy_c_stmt(c, i)->end;
     return last > c->entry->first_stmt && (scan(c, c->entry->first_stmt, end, last) & HAS_DECISION);
 }
 
-/* A loop is a branch around its barriers, too, if it may have no iteration. All invocations take it together: it is
- * right if a barrier comes directly before it and at the end of its body. Returns whether there is a barrier. Recursion
- * is bounded by VY_LIMIT_NESTING. */
+/* Marks loops with barriers. A loop that may have no iteration is a branch around its barriers. All invocations take
+ * this branch together, so PoCL's code is correct if a barrier is directly before the loop and at the end of its body.
+ * Returns whether the range contains a barrier. Recursion is bounded by VY_LIMIT_NESTING. */
 static int mark_barriers(vy_c *c, uint32_t first, uint32_t end) {
     const vy_stmt *before = NULL;
     int has = 0;
@@ -64,8 +64,8 @@ static int mark_barriers(vy_c *c, uint32_t first, uint32_t end) {
     return has;
 }
 
-/* Whether ptxas counts the iterations of a loop correctly. A type of less than 32 bits wraps where its values do
- * not. */
+/* Whether ptxas counts the iterations of a loop correctly. A counter of less than 32 bits may wrap although the 32-bit
+ * register that holds it does not. */
 static int is_counted_rightly(const vy_c *c, const vy_def_use *uses, uint32_t loop) {
     const vy_stmt *s = vy_c_stmt(c, loop);
     if (s->kind == VY_STMT_FOR &&
@@ -85,7 +85,7 @@ static void mark_loops(vy_c *c) {
             c->marks[i] |= VY_C_MARK_ROLLED;
 }
 
-/* Whether a signed integer becomes a float: NVIDIA's compiler assumes that a shifted local id has no sign. */
+/* Whether a signed integer becomes a float: NVIDIA's compiler then assumes that a shifted local id is not negative. */
 static int converts_signed(const vyre_program *p) {
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *e = vy_expr_at(p, i);
@@ -96,7 +96,7 @@ static int converts_signed(const vyre_program *p) {
     return 0;
 }
 
-/* Marks each outermost `if` that only assigns variables, of loaded values among others, at little cost. */
+/* If-conversion: marks each outermost `if` that only assigns variables, contains a load, and has a low cost. */
 static void mark_flat(vy_c *c, const vy_predication *most) {
     const vyre_program *p = c->program;
     for (uint32_t i = 0; i < p->stmts.count; i++) {

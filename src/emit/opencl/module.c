@@ -24,8 +24,8 @@ uint64_t vy_opencl_assumed(int has_fp64) {
     return integers | f32 | (has_fp64 ? BITS_FROM(F64_ADD, F64_CONVERT) : 0);
 }
 
-/* f16 and bf16 become f32 and integers: code computes with their bits. A GPU gets what the PTX emitter's target has:
- * private arrays are in registers only if they are variables. */
+/* f16 and bf16 become f32 and integers: code computes with their bits. A GPU has the limits of unrolling and
+ * predication of the PTX target: private arrays are in registers only if they become variables. */
 vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_program *program, int cancellable) {
     const int is_flat = !program || (program->workgroup[1] == 1 && program->workgroup[2] == 1),
               is_gpu = device->access_bytes != 0;
@@ -261,8 +261,8 @@ static int has_loop(const vyre_program *p) {
     return 0;
 }
 
-/* Buffers, the tables that are an argument, and arrays; these are aligned for wide accesses. NVIDIA's compiler adds an
- * offset at every access, also in a loop, unless the beginning of the buffer is a choice. */
+/* Declares buffers, the tables that are an argument, and arrays, which are aligned for wide accesses. NVIDIA's compiler
+ * adds the offset of a buffer at every access, also in a loop, unless a select computes the start of the buffer. */
 static void write_memories(vy_opencl *o, vy_opencl_code *code) {
     vy_c *c = &o->c;
     const uint32_t *at = o->tables;

@@ -90,7 +90,7 @@ static const vy_c_row intel_rows[VYRE_OP_COUNT] = VY_C_ROWS;
 #undef ROW_MAX
 #undef ROW_MUL_HIGH
 #define HIDES "$T zero = ($T)get_global_offset(0);\na |= zero;\nb |= zero;\n"
-/* -x of i16 as 32 bits becomes -(x as 32 bits), also in the forms 0 - x, x * -1, x / -1, ~x + 1 and ~(x - 1). */
+/* The compiler turns i32(-x) of an i16 x into -i32(x), also in the forms 0 - x, x * -1, x / -1, ~x + 1, ~(x - 1). */
 #define HIDDEN_NARROW(value) BODY(WRAPS "((" value ") | ($P)get_global_offset(0));")
 #define NEGATIONS OPERATOR("-", UNARY), BODY(WRAPS "(0u - ($P)a);"), HIDDEN_NARROW("0u - ($P)a")
 #define ROW_NOT {OPERATOR("~", UNARY), OPERATOR("~", UNARY), HIDDEN_NARROW("~($P)a"), NONE, NONE}
@@ -130,8 +130,8 @@ static const vy_c_hidden hidden_negatives[] = {
 static const vy_c_hidden hidden_zeros[] = {
     HIDDEN_F32(0x80000000, "|"), HIDDEN_F64(0x8000000000000000, "|"), {0, 0, NULL}};
 
-/* There is one local id, from which the others are computed: in a flat workgroup, and where the invocations of a
- * workgroup run one after the other. */
+/* In a flat workgroup, and where the invocations of a workgroup run sequentially, there is one local id, from which the
+ * others are computed. */
 static void flat_builtin(vy_c *c, const vy_expr *e, const uint32_t *size) {
     const uint32_t below = e->axis == 0 ? 1 : e->axis == 1 ? size[0] : size[0] * size[1];
     const char *index = c->barriers ? "local_index" : "(uint)get_local_id(0)";

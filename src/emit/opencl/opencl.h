@@ -9,7 +9,7 @@
  *   - 0, 1, …: for each buffer a memory object or SVM pointer. The buffer begins at an offset in it, in elements, which
  *     is one of the values;
  *   - code.tables_argument: a memory object of code.table_bytes bytes whose contents are code.tables. Constant arrays
- *     that the device cannot hold in constant memory lie there;
+ *     that the device cannot hold in constant memory are stored in it;
  *   - code.values_argument: by value, a struct of code.values.bytes bytes (vy_launch_values);
  *   - code.control_argument: a memory object with a vy_launch_control, if the code reports traps or polls.
  *
@@ -34,14 +34,14 @@ typedef enum vy_opencl_shuffle {
     VY_OPENCL_SHUFFLE_COUNT
 } vy_opencl_shuffle;
 
-/* What a device and its compiler have, as the driver says and a probe confirms. Zeros describe the least: OpenCL C 1.2
- * without options. No padding: the bytes may be part of a cache key. */
+/* The features of a device and its compiler, as the driver reports and a probe confirms them. A zero-initialised struct
+ * describes the minimum, OpenCL C 1.2 without options. No padding: the bytes may be part of a cache key. */
 typedef struct vy_opencl_device {
-    /* bits 1 << VYRE_NUMERIC_…: what a probe confirmed; vy_opencl_assumed() without a probe */
+    /* bits 1 << VYRE_NUMERIC_…: exact operations, as a probe confirmed them; vy_opencl_assumed() without a probe */
     uint64_t exact;
     uint64_t constant_bytes; /* of __constant memory; larger constant arrays go to global memory. 0: all do */
-    uint64_t local_bytes;    /* of __local memory; used for VY_OPENCL_ERRATUM_POCL alone */
-    uint64_t uniform_bytes;  /* the same for constant arrays whose indices are uniform over the workgroup */
+    uint64_t local_bytes;    /* of __local memory; used only with VY_OPENCL_ERRATUM_POCL */
+    uint64_t uniform_bytes;  /* constant_bytes for arrays whose indices are uniform over the workgroup */
     /* invocations of a subgroup, if these are consecutive ones of a workgroup with one dimension; 0: not known, or no
      * shuffle */
     uint32_t subgroup_width;
@@ -51,40 +51,44 @@ typedef struct vy_opencl_device {
     uint32_t has_ordered_atomics; /* OpenCL C 2.0, or 3.0 with atomic_order_acq_rel and atomic_scope_device */
     uint32_t has_aligned_buffers; /* the backend starts every buffer at a multiple of 16 bytes */
     uint32_t version; /* of OpenCL C, the newest: 120, 200, 300; what is ordered or shuffled is built with it */
-    uint32_t errata;  /* bits VY_OPENCL_ERRATUM_…: what its compiler makes wrong */
+    uint32_t errata;  /* bits VY_OPENCL_ERRATUM_…: bugs of its compiler */
 } vy_opencl_device;
 
-/* PoCL 3.1 makes wrong code of kernels with barriers if a branch decides about a barrier or about the end of the kernel
- * (errata.c). Such a program becomes a kernel without barriers: one invocation is launched for each workgroup, and runs
- * those of the program one after the other (sequential.c). */
+/* PoCL 3.1 compiles a kernel with barriers to wrong code if a branch decides whether a barrier executes or whether the
+ * kernel ends (errata.c). Such a program becomes a kernel without barriers: one invocation is launched for each
+ * workgroup, and runs the invocations of the program's workgroup sequentially (sequential.c). */
 enum { VY_OPENCL_ERRATUM_POCL = 1 };
 
-/* NVIDIA's compiler 580.159 contains ptxas, some of whose errors (docs/internals/ptx.md) occur in OpenCL C, too. Loops
- * that it may count wrongly are not unrolled (E13, emit/ptxas_loops.h). Values pass through an or with a zero
- * that the compiler does not know, the global offset: operands of integer min and max (E4), results of abs (of f32: E9;
- * the smallest integer becomes a positive float), the upper half of a product of u32 (E11), -0 (which loses its sign if
- * 1 or -1 is the other choice), an operand of mul_high (mul_high(-x, x) is negative for the smallest integer), results
- * of narrow ops that may be a negation (-x of i16 as 32 bits does not wrap), and local ids where a signed integer
- * becomes a float (a shifted local id loses its sign). */
+/* NVIDIA's compiler 580.159 contains ptxas, some of whose bugs (docs/internals/ptx.md) also occur in OpenCL C. Loops
+ * that it may count wrongly are not unrolled (E13, emit/ptxas_loops.h). The emitter applies an `or` with the global
+ * offset, a zero that the compiler does not know, to these values:
+ *  - operands of integer min and max (E4);
+ *  - results of abs: E9 for f32; abs of the smallest integer becomes a positive float;
+ *  - the upper half of a product of u32 (E11);
+ *  - -0, which loses its sign in a select whose other value is 1 or -1;
+ *  - an operand of mul_high: mul_high(-x, x) is negative for the smallest integer;
+ *  - results of narrow ops that may be a negation: -x of an i16, extended to 32 bits, does not wrap;
+ *  - local ids, if the program converts signed integers to floats: a shifted local id loses its sign. */
 enum { VY_OPENCL_ERRATUM_NVIDIA = 2 };
 
-/* Intel's CPU runtime 2026.2:
- *  - makes a linear function of an index a float, or extends its sign, by adding the converted step to the value of
- *    another invocation: it does not wrap, and is rounded twice. Operands of such conversions pass through an exclusive
- *    or with the global offset, as do those of mul_high;
- *  - takes the value of another invocation for a negated float after a barrier. Where LLVM would see a negation, the
- *    sign, -0 and -1 depend on the global offset;
- *  - computes -x >> 31 as if -x did not wrap, and mul_high(-x, x). The operand passes through the same exclusive or;
- *  - takes the counter of another invocation behind a loop whose condition becomes two exits. The condition passes
- *    through the same exclusive or;
- *  - loses a constant in an or with the global offset: an or hides nothing. */
+/* Bugs of Intel's CPU runtime 2026.2. The workaround for most of them is an exclusive or with the global offset, a zero
+ * that the compiler does not know:
+ *  - If a linear function of an index is converted to a float or sign-extended, the runtime adds the converted step to
+ *    the value of another invocation. The result does not wrap, and is rounded twice. The exclusive or is applied to
+ *    operands of such conversions and of mul_high.
+ *  - A negated float after a barrier has the value of another invocation. Where LLVM could recognise a negation, the
+ *    sign bit, -0 and -1 are computed from the global offset.
+ *  - -x >> 31 and mul_high(-x, x) are computed as if -x did not wrap. The exclusive or is applied to the operand.
+ *  - After a loop whose condition is split into two exits, a counter has the value of another invocation. The exclusive
+ *    or is applied to the condition.
+ *  - An `or` of a constant and the global offset loses the constant, so the code for Intel contains none. */
 enum { VY_OPENCL_ERRATUM_INTEL = 4 };
 
-/* What the specification promises of a device with these features by our rules. Division and square root of f32 are
- * not in it: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */
+/* The operations that the specification guarantees to be exact on a device with these features. Division and square
+ * root of f32 are not included: they are correctly rounded only with -cl-fp32-correctly-rounded-divide-sqrt. */
 uint64_t vy_opencl_assumed(int has_fp64);
 
-/* What the program is compiled for. NULL: any program with a workgroup of one dimension. */
+/* The target description for a program. NULL: any program with a workgroup of one dimension. */
 vy_target_desc vy_opencl_target(const vy_opencl_device *device, const vyre_program *program, int cancellable);
 
 typedef struct vy_opencl_code {

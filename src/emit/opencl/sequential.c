@@ -1,8 +1,8 @@
 /* Kernels without barriers (VY_OPENCL_ERRATUM_POCL): one invocation is launched for each workgroup, and runs the
- * invocations of the program one after the other, from barrier to barrier (emit/c_family/barriers.c).
+ * invocations of the program's workgroup sequentially, from barrier to barrier (emit/c_family/barriers.c).
  *
- * Their structs are in local memory as long as they fit, next to the workgroup arrays: drivers for processors allocate
- * it. Otherwise they are private: on the stack of a thread of the driver, so their size has a limit. */
+ * The structs of the invocations are in local memory, which drivers for processors allocate, if they and the workgroup
+ * arrays fit. Otherwise they are private: on the stack of a thread of the driver, so their size has a limit. */
 #include "emit/opencl/emitter.h"
 
 #include "base/diagnostics.h"
@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* Of local memory: PoCL aligns each array so. Of the stack: half of what a thread has by default. */
+/* LOCAL_ALIGNMENT: PoCL's alignment of arrays in local memory. STACK_BYTES: half of the default stack of a thread. */
 enum { LOCAL_ALIGNMENT = 128, STACK_BYTES = 4 << 20 };
 
 static uint32_t invocations_of(const vy_c *c) {
@@ -29,7 +29,7 @@ static uint64_t array_bytes(const vy_c *c, vy_space space, uint64_t alignment) {
     return bytes;
 }
 
-/* Of all structs; each field is there so many times. */
+/* The size of all structs, with each field counted `times` times. */
 static uint64_t state_bytes(const vy_c *c, uint64_t times) {
     const uint64_t arrays = array_bytes(c, VY_SPACE_PRIVATE, 16);
     uint64_t at = sizeof(uint32_t), most = at;
@@ -43,7 +43,8 @@ static uint64_t state_bytes(const vy_c *c, uint64_t times) {
     return ((at + most - 1) / most * most + arrays) * invocations_of(c);
 }
 
-/* A `for` may add two fields to its variable while the body is written, which needs the address space. */
+/* The body can only be written when the address space of the structs is known, but a `for` in it may add two fields to
+ * the one of its variable: end and step. Each field is therefore counted three times. */
 void vy_opencl_start_sequential(vy_opencl *o, vy_opencl_code *code) {
     vy_c *c = &o->c;
     vy_c_scan(c);

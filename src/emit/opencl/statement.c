@@ -1,4 +1,4 @@
-/* Statements of OpenCL C that have code of their own: atomics, barriers, shuffles, wide accesses, and the control block
+/* Statements whose code is specific to OpenCL C: atomics, barriers, shuffles, wide accesses, and the control block
  * (emit/launch_abi.h).
  *
  * Atomics of OpenCL C 1.2 are relaxed. A fence before or after one gives it an order, which needs a later version. */
@@ -34,7 +34,7 @@ static const char *const functions[] = {
 };
 _Static_assert(sizeof functions / sizeof *functions == VYRE_ATOMIC_COUNT, "a new atomic needs a row");
 
-/* Floats: their bits are exchanged until no other invocation came between. */
+/* Floats: a compare-exchange loop on their bits. */
 #define EXCHANGES(value)                                                                                               \
     "$U old = *at;\nfor (;;) {\n    const $T a = as_$T(old);\n    const $U seen = %s_cmpxchg(at, old, as_$U(" value    \
     "));\n    if (seen == old)\n        return a;\n    old = seen;\n}"

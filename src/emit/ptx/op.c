@@ -741,8 +741,8 @@ static int is_literal_of(const vy_expr *x, uint64_t bits) {
     return x->kind == VY_EXPR_LITERAL && x->bits == bits;
 }
 
-/* Legalisation tests for a NaN by `(bits & 0x7fffffff) > 0x7f800000`. A comparison of floats needs no mask. Registers
- * of 32 bits have no class, so the bits may be those of an integer. */
+/* Legalisation tests for NaN with `(bits & 0x7fffffff) > 0x7f800000`; setp.nan needs no mask. PTX registers of 32 bits
+ * hold integers and floats, so the operand may have an integer type. */
 static int tests_nan(const vy_ptx *e, const vy_expr *x) {
     const vy_expr *magnitude = &e->exprs[x->a];
     return magnitude->kind == VY_EXPR_OP && magnitude->op == VYRE_OP_AND && magnitude->type == VYRE_TYPE_U32 &&

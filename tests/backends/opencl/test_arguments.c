@@ -1,5 +1,5 @@
-/* A launch sets only the arguments that differ from those of its kernel object, and the bits are right when a buffer
- * was freed and another one has its address, when a call failed, and after a recovery. */
+/* A launch sets only the arguments that differ from those set on its kernel object. The results are correct when a new
+ * buffer has the address of a freed one, after a failed call, and after a recovery. */
 #include "backends/conform.h"
 #include "backends/opencl/shim.h"
 
@@ -7,16 +7,16 @@ static const char text[] =
     "program plain {\n param a : u32\n buffer x : u32 read\n buffer y : u32 write\n workgroup 64\n grid over y\n"
     " if global_id.x < len(y) { y[global_id.x] = x[global_id.x] * a + 1 }\n}\n";
 
-/* COUNT: each buffer has a memory object of its own. FEW: buffers share one. */
+/* COUNT: each buffer has a separate memory object. FEW: buffers share one. */
 enum { COUNT = 20000, FEW = 64 };
 
-/* ---- memory objects whose addresses are used again at once: the lowest free one ---- */
+/* ---- memory objects whose addresses are reused immediately: the lowest free one ---- */
 
 enum { OBJECTS = 64 };
 static struct {
     vy_ocl_dynamic_symbols real;
     vy_cl_memory objects[OBJECTS];
-    uint64_t made[OBJECTS]; /* how many had this address */
+    uint64_t made[OBJECTS]; /* the number of objects that had this address */
 } table;
 
 static vy_cl_memory real_of(vy_cl_memory given) {
@@ -142,7 +142,7 @@ static vyre_status dispatch(vyre_resource x, vyre_resource y, uint32_t a) {
     return status;
 }
 
-/* The number of calls of the driver. */
+/* Dispatches and compares the output; returns the number of driver calls. */
 static uint64_t check(vyre_resource x, vyre_resource y, uint32_t a, const uint32_t *given, size_t count) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;

@@ -384,7 +384,7 @@ static int lose_and_recover(course *c, uint64_t k) {
     vyre_error error = VYRE_ERROR_INIT;
     vyre_bytes bytes = VYRE_BYTES_INIT;
     shim_start_losing(k, VY_CL_INVALID_QUEUE);
-    vyre_status status = dispatch(c, SMALL - 1, &error); /* another length, so that an argument is set */
+    vyre_status status = dispatch(c, SMALL - 1, &error); /* a different length, so that the launch sets an argument */
     if (!shim_stop())
         return 0;
     assert_int_equal(status, VYRE_DEVICE_LOST);

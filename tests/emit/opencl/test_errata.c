@@ -62,7 +62,7 @@ static void loops_that_are_endless_if_entered_keep_what_is_around_them(void **st
     launched_close(&l);
 }
 
-/* Barriers in loops that all invocations take together: the kernel has barriers, and no branch decides about one. */
+/* Barriers in loops that all invocations execute together: the kernel has barriers, and no branch decides about one. */
 static const char *const uniform[] = {
     "while z == 5 { barrier }",
     "while z == 5 { barrier\n sink[0] = 1 }",
@@ -110,7 +110,7 @@ static void barriers_in_uniform_loops_are_kept(void **state) {
     launched_close(&l);
 }
 
-/* LLVM makes a branch of a loop that has at most one iteration. */
+/* LLVM turns a loop with at most one iteration into a branch. */
 static void barriers_in_loops_without_iterations_are_kept(void **state) {
     (void)state;
     static launched l;
@@ -167,7 +167,8 @@ static void returns_around_barriers_keep_what_is_before_them(void **state) {
     launched_close(&l);
 }
 
-/* With polls: the compiler lost the stores in a branch for all invocations after the return, if it saw barriers. */
+/* With polls: in kernels with barriers, PoCL lost the stores in a branch that all other invocations take after the
+ * return. */
 static void stores_after_a_return_of_some_invocations_are_kept(void **state) {
     (void)state;
     static launched l;
@@ -188,7 +189,7 @@ static void stores_after_a_return_of_some_invocations_are_kept(void **state) {
     launched_close(&l);
 }
 
-/* Traps and a return around barriers: the compiler loses them if it sees barriers (sequential.c). */
+/* Traps and a return around barriers: PoCL loses them in kernels with barriers (sequential.c). */
 static void branches_about_barriers_are_right(void **state) {
     (void)state;
     static launched l;
@@ -214,12 +215,13 @@ static void branches_about_barriers_are_right(void **state) {
     launched_close(&l);
 }
 
-/* Private arrays of all invocations of a workgroup, which barriers keep: in local memory, and too large for it. */
+/* Private arrays that are live across a barrier, of all invocations of a workgroup: in local memory, and too large for
+ * it. */
 static void states_of_invocations_fit_somewhere(void **state) {
     (void)state;
     static launched l;
     static uint32_t x[1024];
-    static const unsigned sizes[] = {8, 240, 512}; /* little, almost 1 MiB, 2 MiB */
+    static const unsigned sizes[] = {8, 240, 512}; /* 32 KiB, almost 1 MiB, 2 MiB */
     static const vyre_span input = {x, sizeof x};
     const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     char text[512];
@@ -274,7 +276,7 @@ static void choices_of_bitwise_operations_are_those_of_the_oracle(void **state) 
     launched_close(&l);
 }
 
-/* More invocations than a vector has lanes; the products wrap around, or need to be rounded. */
+/* There are more invocations than lanes of a vector. The products wrap around, or must be rounded. */
 static void products_of_indices_become_floats_like_the_oracles(void **state) {
     (void)state;
     static launched l;
@@ -298,7 +300,8 @@ static void products_of_indices_become_floats_like_the_oracles(void **state) {
     launched_close(&l);
 }
 
-/* Intel's runtime: other invocations' values after the barrier; the sign of the smallest integer. */
+/* Intel's runtime: after the barrier, an invocation had the value of another one; the smallest integer had the wrong
+ * sign. */
 static void negations_are_those_of_the_oracle(void **state) {
     (void)state;
     static launched l;
@@ -330,7 +333,7 @@ static void negations_are_those_of_the_oracle(void **state) {
     launched_close(&l);
 }
 
-/* Intel's runtime lost the exponent where it knew all bits but those of an or with an unknown zero. */
+/* Intel's runtime lost the exponent of a constant to which an `or` with an unknown zero was applied. */
 static void negated_literals_become_shorter_floats(void **state) {
     (void)state;
     static launched l;
@@ -349,8 +352,8 @@ static void negated_literals_become_shorter_floats(void **state) {
     launched_close(&l);
 }
 
-/* Intel's runtime computes the sign extension of a linear function of an index, and its float, by additions from one
- * invocation to another, as if it did not wrap. More invocations than a vector has lanes. */
+/* Intel's runtime sign-extends a linear function of an index, or converts it to a float, by adding the step to the
+ * value of another invocation, as if it did not wrap. There are more invocations than lanes of a vector. */
 static void widened_indices_wrap_like_the_oracles(void **state) {
     (void)state;
     static launched l;
@@ -389,8 +392,8 @@ static void widened_indices_wrap_like_the_oracles(void **state) {
     launched_close(&l);
 }
 
-/* Intel's runtime took the counter of another invocation behind a loop whose condition it made two exits of. The
- * comparison is of integers, since the device is said to have no subnormals. */
+/* Intel's runtime used the counter of another invocation after a loop whose condition it split into two exits. The
+ * condition compares integers, because the description of the device excludes subnormals. */
 static void counters_behind_loops_are_those_of_the_invocation(void **state) {
     (void)state;
     static launched l;
@@ -418,7 +421,7 @@ static void counters_behind_loops_are_those_of_the_invocation(void **state) {
     launched_close(&l);
 }
 
-/* NVIDIA: i16 values widened to 32 bits after a negation were the negation of the widened value. */
+/* NVIDIA's compiler negated an i16 after widening it to 32 bits instead of before. */
 static void negations_wrap_before_they_are_widened(void **state) {
     (void)state;
     static launched l;

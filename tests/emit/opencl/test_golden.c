@@ -38,7 +38,7 @@ static void every_case_gives_what_is_expected(void **state) {
     each(compare);
 }
 
-/* The code of NAME.vyre for a device with errata is that of NAME.errata.txt. */
+/* The code of NAME.vyre for a device with errata is the text of NAME.errata.txt. */
 static void compare_errata(const char *name, uint32_t errata) {
     const vy_opencl_device device = {
         .exact = UINT64_MAX, .local_bytes = 1 << 12, .access_bytes = 4, .version = 300, .errata = errata};

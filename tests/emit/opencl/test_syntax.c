@@ -1,7 +1,7 @@
-/* Every program of the examples and every fourth function of the standard library (each one with VYRE_EFFORT=2), as
- * OpenCL C, is accepted by clang without a warning: as OpenCL C 1.2, or 2.0 where atomics have an order. Once for a
- * device that computes everything exactly, and once for one that has nothing,
- * with VY_OPENCL_ERRATUM_POCL. */
+/* clang accepts the OpenCL C text of all examples and of every fourth function of the standard library (with
+ * VYRE_EFFORT=2, of every function) without a warning: as OpenCL C 1.2, or 2.0 for programs with ordered atomics. The
+ * texts are emitted for a device that computes everything exactly, and for one without exact operations and with
+ * VY_OPENCL_ERRATUM_POCL. */
 #include "backends/conform.h"
 #include "emit/opencl/joined.h"
 
