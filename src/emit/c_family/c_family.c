@@ -74,6 +74,7 @@ void vy_c_open(vy_c *c, const vyre_program *program, const vy_c_dialect *dialect
     c->entry = vy_program_entry(program);
     c->dialect = dialect;
     c->error = error;
+    c->branch = VY_NONE;
     c->variables = vy_arena_allocate(&c->arena, (program->variables.count + 1) * sizeof *c->variables);
     c->memories = vy_arena_allocate(&c->arena, (program->memories.count + 1) * sizeof *c->memories);
     c->lengths = vy_arena_allocate(&c->arena, (program->memories.count + 1) * sizeof *c->lengths);
@@ -94,6 +95,13 @@ void vy_c_close(vy_c *c) {
     vy_intern_pool_free(&c->names);
     vy_intern_pool_free(&c->defined);
     vy_arena_free(&c->arena);
+}
+
+const char *vy_c_keep(vy_c *c, const char *text) {
+    const char *kept = vy_arena_copy(&c->arena, text, strlen(text));
+    if (!kept)
+        vy_c_refuse_memory(c);
+    return kept ? kept : "";
 }
 
 /* Params and buffers first, since callers use their names. */
@@ -135,10 +143,7 @@ void vy_c_line(vy_c *c, uint32_t stmt, const char *format, ...) {
 
 /* A new identifier, which stays valid. */
 static const char *new_name(vy_c *c, const char *given) {
-    const char *name = vy_c_text(c, vy_c_unique(c, given)), *kept = vy_arena_copy(&c->arena, name, strlen(name));
-    if (!kept)
-        vy_c_refuse_memory(c);
-    return kept ? kept : "";
+    return vy_c_keep(c, vy_c_text(c, vy_c_unique(c, given)));
 }
 
 static void assign(vy_c *c, uint32_t stmt, const vy_stmt *s) {
@@ -148,6 +153,12 @@ static void assign(vy_c *c, uint32_t stmt, const vy_stmt *s) {
         const char *value = new_name(c, "value");
         vy_c_line(c, stmt, "const %s %s = %e;", vy_c_type(c, vy_c_variable_type(c, s->variable)), value, s->a);
         vy_c_line(c, stmt, "%v = %s ? %s : %v;", s->variable, c->guard, value, s->variable);
+        return;
+    }
+    if (s->kind == VY_STMT_ASSIGN && c->choice_zero && c->branch != VY_NONE &&
+        c->uses.declarations[s->variable] < c->branch && vy_c_is_bitwise(c, s->a)) {
+        vy_c_line(c, stmt, "%v = %p + (%s)%s;", s->variable, s->a, (unsigned)VY_C_ADD,
+                  vy_c_type(c, vy_c_variable_type(c, s->variable)), c->choice_zero);
         return;
     }
     vy_c_line(c, stmt,
@@ -229,7 +240,9 @@ static void if_else(vy_c *c, uint32_t stmt, const vy_stmt *s) {
         flat_if(c, stmt, s);
         return;
     }
+    const uint32_t around = c->branch;
     decide(c, stmt, "if", s->a, stmt + 1 < s->middle && vy_stmt_is_jump(vy_c_stmt(c, stmt + 1)->kind));
+    c->branch = stmt;
     vy_c_body(c, stmt + 1, s->middle);
     while (s->middle < s->end) {
         const vy_stmt *other = vy_c_stmt(c, s->middle);
@@ -242,6 +255,7 @@ static void if_else(vy_c *c, uint32_t stmt, const vy_stmt *s) {
         vy_c_body(c, s->middle + 1, other->middle);
         s = other;
     }
+    c->branch = around;
     vy_c_line(c, VY_NONE, "}");
 }
 
@@ -258,12 +272,9 @@ static const char *const has_value[] = {"return step > 0 && i < end;",
 static const char *bound_name(vy_c *c, const vy_stmt *s, const char *suffix) {
     vy_symbol name = vy_c_unique(c, VY_FIX("%s%s", vy_c_text(c, c->variables[s->variable]), suffix));
     const char *text = VY_FIX("%s%s", c->is_kept[s->variable] ? "self->" : "", vy_c_text(c, name));
-    const char *made = vy_arena_copy(&c->arena, text, strlen(text));
     if (c->is_kept[s->variable])
         vy_c_add_field(c, name, vy_c_variable_type(c, s->variable));
-    if (!made)
-        vy_c_refuse_memory(c);
-    return made ? made : "";
+    return vy_c_keep(c, text);
 }
 
 /* Whether end and step are literals, the value after the last iteration is one of the type, and so is the distance to
@@ -285,8 +296,11 @@ static int is_plain(const vy_c *c, const vy_stmt *s) {
 
 /* Writes the body of a loop or region, and the closing brace. */
 static void finish(vy_c *c, uint32_t stmt, const vy_stmt *s) {
+    const uint32_t branch = c->branch;
     c->indentation++;
+    c->branch = vy_stmt_is_loop(s->kind) ? VY_NONE : branch;
     vy_c_block(c, stmt + 1, s->end);
+    c->branch = branch;
     if (is_marked(c, stmt, VY_C_MARK_TAIL))
         vy_c_line(c, VY_NONE, c->dialect->separator);
     c->indentation--;

@@ -61,7 +61,6 @@ typedef struct vy_c_dialect {
     const char *word, *word_reversed;
     const char *specials[2];     /* in constant arrays: NaN and infinity; NULL: the literal */
     const vy_c_hidden *hidden;   /* literals that are replaced in expressions; the last text is NULL; or NULL */
-    const char *select_zero;     /* the same, added to results of bitwise operations that a select chooses; or NULL */
     const char *const *reserved; /* words that cannot be a name; up to NULL */
     /* The statements that differ from c_family.c's: by kind, or NULL. */
     vy_c_writer *const *writers;
@@ -103,6 +102,10 @@ struct vy_c {
     const char *prefixes[VY_SPACE_COUNT]; /* before the names of memories; NULL: none */
     uint8_t *is_kept;                     /* by variable: it is a field of the invocation */
     uint8_t *marks;                       /* by statement: VY_C_MARK_…; NULL: none */
+    /* An integer 0 that the compiler does not know, added to results of bitwise operations that a select or an `if`
+     * chooses; NULL: none. */
+    const char *choice_zero;
+    uint32_t branch;      /* the `if` around the statement that is written, with no loop between them; VY_NONE */
     const char *guard;    /* in straight-line code, the bool under which a statement has an effect; otherwise NULL */
     unsigned indentation; /* blocks around the line */
     uint32_t line;        /* of the source: the last one that a comment named */
@@ -131,6 +134,8 @@ static inline const char *vy_c_text(const vy_c *c, vy_symbol name) {
 }
 /* A new identifier that begins with this text. */
 vy_symbol vy_c_unique(vy_c *c, const char *text);
+/* A copy of a text, valid until the emitter is closed; "" if out of memory. */
+const char *vy_c_keep(vy_c *c, const char *text);
 /* Names all variables and memories, and the lengths of buffers. Names that are added to the pool before are avoided. */
 void vy_c_name_all(vy_c *c);
 
@@ -178,6 +183,8 @@ void vy_c_expr(vy_c *c, uint32_t expr, unsigned least);
 void vy_c_literal(vy_c *c, uint8_t type, uint64_t bits, unsigned least);
 /* Whether an expression is written as the variable alone. */
 int vy_c_is_variable(const vy_c *c, uint32_t expr, uint32_t variable);
+/* Whether the value is the result of a bitwise operation on integers, also through `let`s. */
+int vy_c_is_bitwise(const vy_c *c, uint32_t expr);
 /* Writes the elements of a constant array, as an initialiser without its braces. */
 void vy_c_table(vy_c *c, uint32_t memory);
 /* Writes a text, with these replaced: %e is an expression, %p one with its `least`, %m the element of a memory at an

@@ -429,21 +429,28 @@ static int word(vy_c *c, const vy_expr *e) {
     return 1;
 }
 
-/* Whether the value of an arm may be the result of bitwise operations on integers, of which the other arm is one. */
-static int may_be_bitwise(const vy_expr *e, const vy_expr *other) {
-    return vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER &&
-           ((e->kind == VY_EXPR_VARIABLE && other->kind != VY_EXPR_LITERAL) ||
-            (e->kind == VY_EXPR_OP && (e->op == VYRE_OP_AND || e->op == VYRE_OP_OR || e->op == VYRE_OP_XOR)));
+int vy_c_is_bitwise(const vy_c *c, uint32_t expr) {
+    enum { LETS = 8 };
+    const vy_expr *e = vy_c_expr_at(c, vy_see_through_lets(&c->uses, expr, LETS));
+    return vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER && e->kind == VY_EXPR_OP &&
+           (e->op == VYRE_OP_AND || e->op == VYRE_OP_OR || e->op == VYRE_OP_XOR);
 }
 
-/* The dialect's zero is added to one arm: LLVM would take it out of both. */
+/* The same for an arm that may be such a result: a variable. */
+static int may_be_bitwise(const vy_c *c, uint32_t expr, uint32_t other) {
+    const vy_expr *e = vy_c_expr_at(c, expr);
+    return vy_c_is_bitwise(c, expr) ||
+           (vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER && e->kind == VY_EXPR_VARIABLE &&
+            vy_let_value(&c->uses, e->a) == VY_NONE && vy_c_expr_at(c, other)->kind != VY_EXPR_LITERAL);
+}
+
+/* The zero is added to one arm: LLVM would move it out of both. */
 static void select(vy_c *c, const vy_expr *e, unsigned least) {
-    const char *const zero = c->dialect->select_zero, *const type = vy_c_type(c, e->type);
-    const vy_expr *b = vy_c_expr_at(c, e->b), *other = vy_c_expr_at(c, e->c);
-    if (zero && may_be_bitwise(b, other))
+    const char *const zero = c->choice_zero, *const type = vy_c_type(c, e->type);
+    if (zero && may_be_bitwise(c, e->b, e->c))
         put(c, VY_C_SELECT, least, "%p ? %p + (%s)%s : %p", e->a, VY_C_LOR, e->b, VY_C_ADD, type, zero, e->c,
             VY_C_SELECT);
-    else if (zero && may_be_bitwise(other, b))
+    else if (zero && may_be_bitwise(c, e->c, e->b))
         put(c, VY_C_SELECT, least, "%p ? %p : %p + (%s)%s", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_ADD, type, zero);
     else
         put(c, VY_C_SELECT, least, "%p ? %p : %p", e->a, VY_C_LOR, e->b, VY_C_LOR, e->c, VY_C_SELECT);

@@ -36,7 +36,6 @@ static inline vy_opencl *vy_opencl_of(vy_c *c) {
 }
 
 extern const vy_c_dialect vy_opencl_dialect;
-extern const vy_c_dialect vy_opencl_pocl_dialect;   /* the same, with VY_OPENCL_ERRATUM_POCL avoided */
 extern const vy_c_dialect vy_opencl_intel_dialect;  /* the same, with VY_OPENCL_ERRATUM_INTEL avoided */
 extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_NVIDIA avoided */
 extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];

@@ -385,6 +385,14 @@ static void name_arguments(vy_opencl *o) {
     }
 }
 
+/* PoCL knows the ranges of all ids and sizes. An offset is a sum of sizes of buffers. Without a buffer, nothing can be
+ * observed but traps. */
+static void name_choice_zero(vy_opencl *o) {
+    vy_c *c = &o->c;
+    if (c->program->buffer_count && c->status == VYRE_OK)
+        c->choice_zero = vy_c_keep(c, VY_FIX("(values.%s >> 63)", vy_c_text(c, o->offsets[0])));
+}
+
 static void write_text(vy_opencl *o, vy_string *body, vy_string *rest, vy_string *text, vy_opencl_code *code) {
     vy_c *c = &o->c;
     o->tables = vy_arena_allocate(&c->arena, (c->program->memories.count + 1) * sizeof *o->tables);
@@ -398,6 +406,8 @@ static void write_text(vy_opencl *o, vy_string *body, vy_string *rest, vy_string
         vy_c_name_all(c);
     if (c->status == VYRE_OK)
         name_arguments(o);
+    if (o->device->errata & VY_OPENCL_ERRATUM_POCL)
+        name_choice_zero(o);
     if (c->status == VYRE_OK)
         place_tables(o, code);
     if (c->status == VYRE_OK && o->is_sequential)
@@ -455,7 +465,6 @@ vyre_status vy_opencl_emit(const vyre_program *program, const vy_opencl_device *
     vy_c_open(&o.c, program,
               device->errata & VY_OPENCL_ERRATUM_NVIDIA  ? &vy_opencl_nvidia_dialect
               : device->errata & VY_OPENCL_ERRATUM_INTEL ? &vy_opencl_intel_dialect
-              : device->errata & VY_OPENCL_ERRATUM_POCL  ? &vy_opencl_pocl_dialect
                                                          : &vy_opencl_dialect,
               error);
     write_text(&o, &body, &rest, &text, out);

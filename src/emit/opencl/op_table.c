@@ -194,7 +194,7 @@ static void builtin(vy_c *c, const vy_expr *e) {
 }
 
 /* clang-format off */
-#define DIALECT(table, upper, unknown, literals, selected) { \
+#define DIALECT(table, upper, unknown, literals) { \
     .language = "OpenCL C", \
     .types = types, \
     .limits = limits, \
@@ -208,7 +208,6 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .word_reversed = "as_uint(vload4(0, &%m).wzyx)", \
     .specials = {"0.0f / 0.0f", "1.0f / 0.0f"}, \
     .hidden = literals, \
-    .select_zero = selected, \
     .reserved = reserved, \
     .writers = vy_opencl_writers, \
     .separator = vy_opencl_barrier, \
@@ -218,9 +217,7 @@ static void builtin(vy_c *c, const vy_expr *e) {
     .builtin = builtin}
 /* clang-format on */
 
-const vy_c_dialect vy_opencl_dialect = DIALECT(rows, wide_mul_high, NULL, NULL, NULL);
-/* PoCL compiles a kernel for a global offset of 0. */
-const vy_c_dialect vy_opencl_pocl_dialect = DIALECT(rows, wide_mul_high, NULL, NULL, "(get_num_groups(0) == 0)");
-const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows, nvidia_wide_mul_high, NULL, hidden_zeros, NULL);
+const vy_c_dialect vy_opencl_dialect = DIALECT(rows, wide_mul_high, NULL, NULL);
+const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows, nvidia_wide_mul_high, NULL, hidden_zeros);
 const vy_c_dialect vy_opencl_intel_dialect =
-    DIALECT(intel_rows, intel_wide_mul_high, "get_global_offset(0)", hidden_negatives, NULL);
+    DIALECT(intel_rows, intel_wide_mul_high, "get_global_offset(0)", hidden_negatives);
