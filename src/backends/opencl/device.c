@@ -363,6 +363,18 @@ static uint64_t promised_by_config(uint64_t config) {
            (config & VY_CL_FP_FMA ? UINT64_C(1) << VYRE_NUMERIC_F32_FMA : 0);
 }
 
+/* Half of the stack on which PoCL runs a workgroup: that of a thread of its own. Device "basic" uses the caller's
+ * thread, of which libvyre requires 256 KiB. */
+static uint64_t pocl_stack_bytes(const char *device) {
+    pthread_attr_t attributes;
+    size_t size = 0;
+    if (strncmp(device, "basic", 5) != 0 && pthread_getattr_default_np(&attributes) == 0) {
+        (void)pthread_attr_getstacksize(&attributes, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    return (size ? size : (size_t)256 << 10) / 2;
+}
+
 static void describe_target(vy_ocl *ocl) {
     const vy_ocl_device_info *info = &ocl->info;
     int is_cpu = info->device_class == VYRE_DEVICE_SOFTWARE;
@@ -375,12 +387,14 @@ static void describe_target(vy_ocl *ocl) {
     ocl->target.local_bytes = info->local_bytes;
     ocl->target.has_int64_atomics = info->has_int64_atomics;
     ocl->target.has_ordered_atomics = info->has_ordered_atomics;
-    if (strcmp(info->platform_name, "Portable Computing Language") == 0)
+    if (strcmp(info->platform_name, "Portable Computing Language") == 0) {
         ocl->target.errata = VY_OPENCL_ERRATUM_POCL;
-    else if (strstr(info->platform_name, "NVIDIA"))
+        ocl->target.stack_bytes = pocl_stack_bytes(info->name);
+    } else if (strstr(info->platform_name, "NVIDIA")) {
         ocl->target.errata = VY_OPENCL_ERRATUM_NVIDIA;
-    else if (is_cpu && strstr(info->platform_name, "Intel"))
+    } else if (is_cpu && strstr(info->platform_name, "Intel")) {
         ocl->target.errata = VY_OPENCL_ERRATUM_INTEL;
+    }
 }
 
 /* ---- context and loss ---- */

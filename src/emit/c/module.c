@@ -184,7 +184,7 @@ static void write_types(vy_c *c) {
     put(c, "benum { ENDED, AT_BARRIER, AT_GRID_BARRIER };\n"
            "b\n"
            "wstruct $n_group {\n");
-    vy_c_arrays(c, VY_SPACE_WORKGROUP);
+    vy_c_arrays(c, VY_SPACE_WORKGROUP, 0);
     put(c, "b    struct $n_invocation invocations[$s];\n"
            "w};\n"
            "w\n"
@@ -222,8 +222,7 @@ static void write_invocation(vy_c *c, const vy_string *body) {
                          vy_accesses[vy_c_memory_at(c, i)->access].is_output ? "" : "const ",
                          vy_c_type(c, vy_c_memory_at(c, i)->type), vy_c_memory(c, i), vy_c_memory(c, i),
                          vy_c_length(c, i), vy_c_length(c, i));
-    if (!c->barriers)
-        vy_c_arrays(c, VY_SPACE_PRIVATE);
+    vy_c_arrays(c, VY_SPACE_PRIVATE, 0);
     vy_string_char(c->out, '\n');
     vy_string_append(c->out, body->text ? body->text : "", body->length);
     c->out->failed |= body->failed;
@@ -401,7 +400,6 @@ static void write_file(vy_c *c, vy_string *body, vy_string *rest, vy_string *fil
     c->out = body;
     c->indentation = 1;
     c->prefixes[VY_SPACE_WORKGROUP] = "group->";
-    c->prefixes[VY_SPACE_PRIVATE] = c->barriers ? "self->" : NULL;
     if (c->status == VYRE_OK)
         vy_c_invocation(c);
     if (c->status != VYRE_OK)

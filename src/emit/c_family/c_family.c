@@ -80,9 +80,10 @@ void vy_c_open(vy_c *c, const vyre_program *program, const vy_c_dialect *dialect
     c->lengths = vy_arena_allocate(&c->arena, (program->memories.count + 1) * sizeof *c->lengths);
     c->is_measured = vy_arena_allocate(&c->arena, program->memories.count + 1);
     c->is_kept = vy_arena_allocate(&c->arena, program->variables.count + 1);
+    c->is_kept_array = vy_arena_allocate(&c->arena, program->memories.count + 1);
     c->uses = (vy_def_use){.program = program, .arena = &c->arena};
     if (!vy_def_use_need(&c->uses, VY_DEF_USE_DECLARATIONS) || !c->variables || !c->memories || !c->lengths ||
-        !c->is_measured || !c->is_kept)
+        !c->is_measured || !c->is_kept || !c->is_kept_array)
         vy_c_refuse_memory(c);
     for (size_t i = 0; dialect->reserved[i] && c->status == VYRE_OK; i++)
         if (vy_intern_pool_add(&c->names, dialect->reserved[i], strlen(dialect->reserved[i])) == VY_SYMBOL_INVALID)

@@ -100,7 +100,7 @@ struct vy_c {
     vy_symbol *memories, *lengths;
     uint8_t *is_measured;                 /* by memory: its length is used */
     const char *prefixes[VY_SPACE_COUNT]; /* before the names of memories; NULL: none */
-    uint8_t *is_kept;                     /* by variable: it is a field of the invocation */
+    uint8_t *is_kept, *is_kept_array;     /* by variable; by memory: it is a field of the invocation */
     uint8_t *marks;                       /* by statement: VY_C_MARK_…; NULL: none */
     /* An integer 0 that the compiler does not know, added to results of bitwise operations that a select or an `if`
      * chooses; NULL: none. */
@@ -217,8 +217,9 @@ void vy_c_scan(vy_c *c);
 vy_c_writer vy_c_barrier, vy_c_return;
 /* Writes the body. With barriers, `self` points to the struct of the invocation, whose `at` is initially 0. */
 void vy_c_invocation(vy_c *c);
-/* Write the declarations of arrays, and of the struct of an invocation. */
-void vy_c_arrays(vy_c *c, vy_space space);
+/* Declares the arrays of a space that are fields of the invocation, or those that are not. */
+void vy_c_arrays(vy_c *c, vy_space space, int is_kept);
+/* Declares the struct of an invocation. */
 void vy_c_state(vy_c *c);
 
 #endif

@@ -250,7 +250,7 @@ static void put_variable(vy_c *c, uint32_t variable) {
 }
 
 static void put_element(vy_c *c, uint32_t memory, uint32_t index) {
-    const char *prefix = c->prefixes[vy_c_memory_at(c, memory)->space];
+    const char *prefix = c->is_kept_array[memory] ? "self->" : c->prefixes[vy_c_memory_at(c, memory)->space];
     vy_string_format(c->out, "%s%s[", prefix ? prefix : "", vy_c_memory(c, memory));
     vy_c_expr(c, index, VY_C_ANY);
     vy_string_char(c->out, ']');

@@ -41,11 +41,14 @@ extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_
 extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];
 
 /* Whether the kernel must run the invocations of a workgroup sequentially. */
-int vy_opencl_is_sequential(const vy_opencl *o);
-/* For such a kernel: chooses the memory of the structs, after all names are assigned; then writes the loops over the
+int vy_opencl_is_sequential(vy_opencl *o);
+/* Whether a kernel with barriers is sequential because PoCL would need more stack: it allocates private arrays, and
+ * variables that are live across a barrier, for all invocations of the workgroup. */
+int vy_opencl_overflows(vy_opencl *o);
+/* For a sequential kernel: chooses the memory of the structs, after all names are assigned; then writes the loops over the
  * invocations around the body. */
 void vy_opencl_start_sequential(vy_opencl *o, vy_opencl_code *code);
-void vy_opencl_write_sequential(vy_opencl *o, const vy_string *body, vy_opencl_code *code);
+void vy_opencl_write_sequential(vy_opencl *o, const vy_string *body);
 extern const char vy_opencl_barrier[];
 /* Marks statements for the errata of the device. */
 void vy_opencl_mark(vy_opencl *o);

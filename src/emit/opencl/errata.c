@@ -31,14 +31,15 @@ static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last)
     return has;
 }
 
-int vy_opencl_is_sequential(const vy_opencl *o) {
+int vy_opencl_is_sequential(vy_opencl *o) {
     const vy_c *c = &o->c;
     const uint32_t end = c->entry->end_stmt;
     uint32_t last = c->entry->first_stmt; /* the end of the last statement with a barrier */
     for (uint32_t i = last; i < end && (o->device->errata & VY_OPENCL_ERRATUM_POCL); i = vy_c_stmt(c, i)->end)
         if (scan(c, i, vy_c_stmt(c, i)->end, 0) & HAS_BARRIER)
             last = vy_c_stmt(c, i)->end;
-    return last > c->entry->first_stmt && (scan(c, c->entry->first_stmt, end, last) & HAS_DECISION);
+    return last > c->entry->first_stmt &&
+           ((scan(c, c->entry->first_stmt, end, last) & HAS_DECISION) || vy_opencl_overflows(o));
 }
 
 /* Marks loops with barriers. A loop that may have no iteration is a branch around its barriers. All invocations take

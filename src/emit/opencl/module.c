@@ -285,7 +285,7 @@ static void write_memories(vy_opencl *o, vy_opencl_code *code) {
                 vy_string_format(c->out,
                                  "    __global const %s *const %s = (__global const %s *)(tables + %" PRIu32 ");\n",
                                  type, name, type, at[i]);
-        } else if (m->space == VY_SPACE_WORKGROUP || !c->barriers) { /* otherwise in the structs of invocations */
+        } else if (!c->is_kept_array[i]) {
             const int is_shared = m->space == VY_SPACE_WORKGROUP;
             vy_string_format(c->out, "    %s%s %s[%" PRIu32 "] __attribute__((aligned(16)));\n",
                              is_shared ? "__local " : "", type, name, m->elements);
@@ -308,7 +308,7 @@ static void write_kernel(vy_opencl *o, const vy_string *body, vy_opencl_code *co
     write_memories(o, code);
     vy_string_add(c->out, c->polls ? "    uint polls = 0u;\n    bool stopping = false;\n\n" : "\n");
     if (c->barriers)
-        vy_opencl_write_sequential(o, body, code);
+        vy_opencl_write_sequential(o, body);
     else
         vy_string_append(c->out, body->text ? body->text : "", body->length);
     c->out->failed |= body->failed;

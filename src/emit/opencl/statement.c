@@ -12,7 +12,7 @@
 const char *vy_opencl_space(vy_c *c, uint32_t memory) {
     static const char *const spaces[VY_SPACE_COUNT] = {"__global ", "__local ", "", "__constant "};
     const uint8_t space = vy_c_memory_at(c, memory)->space;
-    if (space == VY_SPACE_PRIVATE && c->barriers)
+    if (c->is_kept_array[memory])
         return vy_opencl_of(c)->states;
     return space == VY_SPACE_CONSTANT && vy_opencl_of(c)->tables[memory] != VY_NONE ? "__global " : spaces[space];
 }

@@ -95,6 +95,7 @@ static inline void launched_describe(launched *l) {
         (vy_opencl_device){.exact = exact & ~l->removed,
                            .constant_bytes = l->constant_bytes,
                            .local_bytes = launched_number(l, VY_CL_DEVICE_LOCAL_BYTES),
+                           .stack_bytes = 4 << 20,
                            .access_bytes = l->access_bytes,
                            .has_int64_atomics = strstr(extensions, "cl_khr_int64_extended_atomics") != NULL,
                            .has_ordered_atomics = major == 2 || orders,

@@ -40,8 +40,12 @@ static void every_case_gives_what_is_expected(void **state) {
 
 /* The code of NAME.vyre for a device with errata is the text of NAME.errata.txt. */
 static void compare_errata(const char *name, uint32_t errata) {
-    const vy_opencl_device device = {
-        .exact = UINT64_MAX, .local_bytes = 1 << 12, .access_bytes = 4, .version = 300, .errata = errata};
+    const vy_opencl_device device = {.exact = UINT64_MAX,
+                                     .local_bytes = 1 << 12,
+                                     .stack_bytes = 1 << 20,
+                                     .access_bytes = 4,
+                                     .version = 300,
+                                     .errata = errata};
     char file[256];
     snprintf(file, sizeof file, "tests/emit/opencl/golden/%s.errata.txt", name);
     char *golden = strdup(vy_test_path(file));
@@ -82,6 +86,7 @@ static void conversions_hide_operands_from_a_compiler_that_adds_up_indices(void 
 
 /* Without constant memory, so that arrays become an argument. */
 static const vy_opencl_device least = {.exact = UINT64_MAX,
+                                       .stack_bytes = 1 << 20,
                                        .has_int64_atomics = 1,
                                        .has_ordered_atomics = 1,
                                        .errata = VY_OPENCL_ERRATUM_POCL,

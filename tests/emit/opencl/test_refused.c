@@ -40,7 +40,7 @@ static void states_that_fit_nowhere_are_refused(void **state) {
     vy_opencl_device device = least;
     device.errata = VY_OPENCL_ERRATUM_POCL;
     refused("program p {\n buffer x : u32 read_write\n workgroup 1024\n grid 1\n array own : u32 [1024] private\n"
-            " if group_id.x == 0 { barrier }\n}\n",
+            " own[0] = 1\n if group_id.x == 0 { barrier }\n own[1] = own[0]\n}\n",
             &device, VYRE_LIMIT, "keep 4210688 bytes", "smaller workgroup");
 }
 

@@ -54,6 +54,7 @@ static void clang_accepts_all(uint64_t exact, unsigned step) {
     refused = 0;
     collected = (joined){.target = {.exact = exact,
                                     .constant_bytes = exact ? 1 << 14 : 0,
+                                    .stack_bytes = 1 << 22,
                                     .access_bytes = 16,
                                     .has_int64_atomics = 1,
                                     .has_ordered_atomics = 1,
