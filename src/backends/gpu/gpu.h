@@ -352,7 +352,7 @@ vyre_status vy_gpu_decode(vy_gpu_slot *slot, const vy_gpu_kernel *kernel, const 
 vyre_status vy_gpu_launch(vy_gpu_slot *slot, vy_gpu_executable *code, vy_gpu_kernel *kernel, const vyre_launch *launch,
                           const vy_grid_tiles *tile, const vy_gpu_buffers *buffers, vyre_error *error);
 /* Runs a launch in slices and waits for each; `taken` receives the combined result. Before each slice the cancel word
- * is read, and the deadline of kernels that cannot be signalled. */
+ * and the deadline are checked. */
 vyre_status vy_gpu_launch_slices(vy_gpu_slot *slot, vy_gpu_executable *code, vy_gpu_kernel *kernel,
                                  const vyre_launch *launch, const vy_gpu_buffers *buffers, vyre_error *error);
 

@@ -168,13 +168,12 @@ vyre_status vy_gpu_launch_slices(vy_gpu_slot *slot, vy_gpu_executable *code, vy_
     vyre_launch part = *launch;
     uint32_t step[3];
     vyre_status status = VYRE_OK;
-    int is_stoppable = kernel->polls && !gpu->can_signal;
     gpu->calls->needs_slices(code, launch, step);
     for (int d = 0; d < 3; d++)
         tile.size[d] = tile.whole[d] < step[d] ? tile.whole[d] : step[d];
     *slot->taken = whole;
     do {
-        if (is_stoppable && is_over(gpu, vy_clock_now(), launch->deadline_ns, launch->cancel)) {
+        if (is_over(gpu, vy_clock_now(), launch->deadline_ns, launch->cancel)) {
             whole.stopped = 1;
             break;
         }

@@ -320,25 +320,50 @@ vyre_status vy_ocl_query(vy_gpu_slot *base, int *is_done, vyre_error *error) {
 
 /* ---- limits ---- */
 
-/* SLICE_PER_UNIT: workgroups per compute unit in a slice of a cancellable grid. GROUPS_X, GROUPS_YZ: the largest grid,
- * in x and in y and z, that all GPU drivers accept. */
-enum { SLICE_PER_UNIT = 64, GROUPS_YZ = 65535, GROUPS_X = INT32_MAX };
+/* SLICE_PER_UNIT: workgroups per compute unit in a slice of a cancellable grid, if running kernels cannot be stopped.
+ * GROUPS_X, GROUPS_YZ: the largest grid, in x and in y and z, that all GPU drivers accept.
+ *
+ * Processors: PoCL counts the workgroups of a launch in 32 bits, so a launch has at most GROUPS_CPU. It starts all of
+ * them after a request to stop, too, and kernels only poll in loops: a slice of a cancellable grid has at most
+ * GROUPS_STOPPABLE workgroups and INVOCATIONS_STOPPABLE invocations. */
+enum {
+    SLICE_PER_UNIT = 64,
+    GROUPS_YZ = 65535,
+    GROUPS_X = INT32_MAX,
+    GROUPS_CPU = 1 << 30,
+    GROUPS_STOPPABLE = 1 << 20,
+    INVOCATIONS_STOPPABLE = 1 << 26
+};
+
+/* The most workgroups of a launch. */
+static uint64_t most_groups(const vy_ocl *ocl, const vy_ocl_kernel *kernel, const vyre_launch *launch) {
+    const uint32_t *block = kernel->header.block;
+    const int is_stoppable = launch->deadline_ns || launch->cancel;
+    const uint32_t in_bounds = INVOCATIONS_STOPPABLE / (block[0] * block[1] * block[2]);
+    if (is_stoppable && kernel->base.polls && !ocl->base.can_signal)
+        return (uint64_t)SLICE_PER_UNIT * (ocl->info.compute_units + 1);
+    if (ocl->info.device_class == VYRE_DEVICE_GPU)
+        return UINT64_MAX;
+    return !is_stoppable ? GROUPS_CPU : in_bounds < GROUPS_STOPPABLE ? in_bounds : GROUPS_STOPPABLE;
+}
 
 int vy_ocl_needs_slices(const vy_gpu_executable *base, const vyre_launch *launch, uint32_t step[3]) {
     const vy_ocl *ocl = (const vy_ocl *)base->gpu;
-    const vy_gpu_kernel *kernel = &((const vy_ocl_executable *)base)->kernel.base;
+    const vy_ocl_kernel *kernel = &((const vy_ocl_executable *)base)->kernel;
     const uint32_t *groups = launch->groups;
-    int is_stoppable = kernel->polls && (launch->deadline_ns || launch->cancel) && !ocl->base.can_signal;
-    int is_large = ocl->info.device_class == VYRE_DEVICE_GPU &&
-                   (groups[0] > GROUPS_X || groups[1] > GROUPS_YZ || groups[2] > GROUPS_YZ);
-    uint64_t most = is_stoppable ? (uint64_t)SLICE_PER_UNIT * (ocl->info.compute_units + 1) : UINT64_MAX;
+    const uint64_t layer = (uint64_t)groups[1] * groups[2];
+    uint64_t most = most_groups(ocl, kernel, launch);
+    int is_large = kernel->base.polls && (launch->deadline_ns || launch->cancel) && !ocl->base.can_signal;
+    is_large |= layer && groups[0] > most / layer;
+    is_large |= ocl->info.device_class == VYRE_DEVICE_GPU &&
+                (groups[0] > GROUPS_X || groups[1] > GROUPS_YZ || groups[2] > GROUPS_YZ);
     for (int d = 0; step && d < 3; d++) {
         uint64_t limit = d ? GROUPS_YZ : GROUPS_X;
         uint64_t size = groups[d] < limit ? groups[d] : limit;
         step[d] = (uint32_t)(size < most ? size : most);
         most = most / step[d] ? most / step[d] : 1;
     }
-    return is_large || is_stoppable;
+    return is_large;
 }
 
 vyre_status vy_ocl_choose_kernel(vy_gpu_executable *base, const vyre_launch *launch, int is_sliced, vy_gpu_kernel **out,

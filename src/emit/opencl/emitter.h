@@ -45,8 +45,8 @@ int vy_opencl_is_sequential(vy_opencl *o);
 /* Whether a kernel with barriers is sequential because PoCL would need more stack: it allocates private arrays, and
  * variables that are live across a barrier, for all invocations of the workgroup. */
 int vy_opencl_overflows(vy_opencl *o);
-/* For a sequential kernel: chooses the memory of the structs, after all names are assigned; then writes the loops over the
- * invocations around the body. */
+/* For a sequential kernel: chooses the memory of the structs, after all names are assigned; then writes the loops over
+ * the invocations around the body. */
 void vy_opencl_start_sequential(vy_opencl *o, vy_opencl_code *code);
 void vy_opencl_write_sequential(vy_opencl *o, const vy_string *body);
 extern const char vy_opencl_barrier[];

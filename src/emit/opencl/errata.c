@@ -9,24 +9,29 @@
 #include "emit/branch_cost.h"
 #include "emit/ptxas_loops.h"
 
-enum { HAS_BARRIER = 1, HAS_JUMP = 2, HAS_DECISION = 4 };
+enum { HAS_BARRIER = 1, HAS_JUMP = 2, HAS_DECISION = 4, HAS_LOOP = 8 };
 
-/* The features of a range of statements. HAS_JUMP: a jump leaves or continues the loop around the range. HAS_DECISION:
- * a branch decides whether a barrier executes, or whether the kernel ends (traps, polls and returns). A `while` without
- * barriers that begins before `last` is a decision, too: LLVM may prove it infinite, and PoCL treats the branch to an
- * infinite loop as a branch around the barriers after it. Recursion is bounded by VY_LIMIT_NESTING. */
-static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last) {
+/* PoCL's compile time grows by 2.5 for each further loop: 8 take 12 s. 256 barriers take 3 s. */
+enum { MOST_LOOPS = 5, MOST_BARRIERS = 128 };
+
+/* The features of a range of statements. HAS_JUMP: a jump leaves or continues the loop around the range. HAS_LOOP: a
+ * loop with a barrier; `loops` counts those that do not contain another one. HAS_DECISION: a branch decides whether a
+ * barrier executes, or whether the kernel ends (traps, polls and returns). A `while` without barriers that begins before
+ * `last` is a decision, too: LLVM may prove it infinite, and PoCL treats the branch to an infinite loop as a branch
+ * around the barriers after it. Recursion is bounded by VY_LIMIT_NESTING. */
+static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last, uint32_t *loops) {
     unsigned has = 0;
     for (uint32_t i = first; i < end; i = vy_c_stmt(c, i)->end) {
         const vy_stmt *s = vy_c_stmt(c, i);
-        const unsigned inner = vy_stmt_is_structured(s->kind) ? scan(c, i + 1, s->end, last) : 0;
+        const unsigned inner = vy_stmt_is_structured(s->kind) ? scan(c, i + 1, s->end, last, loops) : 0;
         const int contains = (inner & HAS_BARRIER) != 0, is_loop = vy_stmt_is_loop(s->kind);
         const int decides = s->kind == VY_STMT_RECORD_TRAP || s->kind == VY_STMT_POLL || s->kind == VY_STMT_RETURN ||
                             (s->kind == VY_STMT_WHILE && !contains && i < last) ||
                             (s->kind == VY_STMT_IF && contains) || (is_loop && contains && (inner & HAS_JUMP));
         has |= inner & ~(unsigned)(is_loop ? HAS_JUMP : 0);
         has |= (s->kind == VY_STMT_BARRIER ? HAS_BARRIER : 0) | (vy_stmt_is_jump(s->kind) ? HAS_JUMP : 0) |
-               (decides ? HAS_DECISION : 0);
+               (decides ? HAS_DECISION : 0) | (is_loop && contains ? HAS_LOOP : 0);
+        *loops += is_loop && contains && !(inner & HAS_LOOP);
     }
     return has;
 }
@@ -35,11 +40,16 @@ int vy_opencl_is_sequential(vy_opencl *o) {
     const vy_c *c = &o->c;
     const uint32_t end = c->entry->end_stmt;
     uint32_t last = c->entry->first_stmt; /* the end of the last statement with a barrier */
-    for (uint32_t i = last; i < end && (o->device->errata & VY_OPENCL_ERRATUM_POCL); i = vy_c_stmt(c, i)->end)
-        if (scan(c, i, vy_c_stmt(c, i)->end, 0) & HAS_BARRIER)
+    uint32_t loops = 0, barriers = 0, ignored = 0;
+    if (!(o->device->errata & VY_OPENCL_ERRATUM_POCL))
+        return 0;
+    for (uint32_t i = last; i < end; i = vy_c_stmt(c, i)->end)
+        if (scan(c, i, vy_c_stmt(c, i)->end, 0, &loops) & HAS_BARRIER)
             last = vy_c_stmt(c, i)->end;
-    return last > c->entry->first_stmt &&
-           ((scan(c, c->entry->first_stmt, end, last) & HAS_DECISION) || vy_opencl_overflows(o));
+    for (uint32_t i = c->entry->first_stmt; i < end; i++)
+        barriers += vy_c_stmt(c, i)->kind == VY_STMT_BARRIER;
+    return barriers && (loops > MOST_LOOPS || barriers > MOST_BARRIERS ||
+                        (scan(c, c->entry->first_stmt, end, last, &ignored) & HAS_DECISION) || vy_opencl_overflows(o));
 }
 
 /* Marks loops with barriers. A loop that may have no iteration is a branch around its barriers. All invocations take

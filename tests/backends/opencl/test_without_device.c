@@ -2,6 +2,7 @@
 #include "support/test.h"
 
 #include "backends/opencl/executable.h"
+#include "backends/opencl/launch.h"
 #include "backends/opencl/opencl.h"
 #include "ir/model.h"
 #include "vyre/driver.h"
@@ -314,6 +315,41 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     vyre_module_free(module);
 }
 
+/* Workgroups of the largest slice; 0: the launch runs as a whole. */
+static uint64_t slice_of(vyre_device_class device, uint32_t block, const uint32_t groups[3], uint64_t deadline_ns) {
+    static vy_ocl ocl;
+    static vy_ocl_executable code;
+    vyre_launch launch = {.deadline_ns = deadline_ns};
+    uint32_t step[3];
+    ocl.info.device_class = device;
+    ocl.base.can_signal = 1;
+    code.base.gpu = &ocl.base;
+    code.kernel.header.block[0] = block;
+    code.kernel.header.block[1] = code.kernel.header.block[2] = 1;
+    memcpy(launch.groups, groups, sizeof launch.groups);
+    int is_sliced = vy_ocl_needs_slices(&code.base, &launch, step);
+    for (int d = 0; d < 3; d++)
+        assert_in_range(step[d], 1, groups[d]);
+    return is_sliced ? (uint64_t)step[0] * step[1] * step[2] : 0;
+}
+
+/* PoCL counts workgroups in 32 bits, and starts all of a launch after a request to stop. */
+static void large_grids_of_processors_run_in_slices(void **state) {
+    (void)state;
+    static const uint32_t small[] = {1024, 1024, 1}, many[] = {65536, 65536, 1}, wide[] = {1 << 16, 1, 1},
+                          most[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, edge[] = {1 << 15, 1 << 15, 1};
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 64, small, 0), 0);
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 64, edge, 0), 0);
+    assert_in_range(slice_of(VYRE_DEVICE_SOFTWARE, 1, many, 0), 1 << 29, 1 << 30);
+    assert_in_range(slice_of(VYRE_DEVICE_SOFTWARE, 1024, most, 0), 1 << 29, 1 << 30);
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 64, small, 1), 0);
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 1024, wide, 1), 0);
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 1, many, 1), 1 << 20);
+    assert_int_equal(slice_of(VYRE_DEVICE_SOFTWARE, 1024, many, 1), 1 << 16);
+    assert_int_equal(slice_of(VYRE_DEVICE_GPU, 1, small, 1), 0);
+    assert_int_equal(slice_of(VYRE_DEVICE_GPU, 1, many, 0), UINT64_C(65536) * 65535);
+}
+
 int main(void) {
     if (!mkdtemp(folder))
         return 1;
@@ -326,6 +362,7 @@ int main(void) {
         cmocka_unit_test(a_device_that_is_not_served_is_told),
         cmocka_unit_test(the_class_is_that_of_the_device),
         cmocka_unit_test(identical_devices_have_numbers),
+        cmocka_unit_test(large_grids_of_processors_run_in_slices),
         cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
     };
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

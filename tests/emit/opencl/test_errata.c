@@ -110,6 +110,36 @@ static void barriers_in_uniform_loops_are_kept(void **state) {
     launched_close(&l);
 }
 
+/* With this number of loops, PoCL would compile barriers for minutes. */
+static void many_loops_with_barriers_have_none_for_pocl(void **state) {
+    (void)state;
+    static launched l;
+    static uint32_t y[16];
+    const vyre_scalar params[] = {vyre_scalar_bits(VYRE_TYPE_U32, 2)};
+    const vyre_span inputs[] = {{y, sizeof y}};
+    const vyre_arguments arguments = {.params = params, .param_count = 1, .inputs = inputs, .input_count = 1};
+    char text[2048];
+    l = (launched){.constant_bytes = 256};
+    launched_open(&l);
+    int length = snprintf(text, sizeof text,
+                          "program loops {\n param z : u32\n buffer y : u32 read_write\n workgroup 8\n grid 2\n"
+                          " array part : u32 [8] workgroup\n let i = local_index\n var x = y[global_id.x] + i\n");
+    for (int k = 0; k < 12; k++)
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           " for k in 0u32 .. z + %d { part[i] = x + k\n barrier\n x = x * 7 + part[7 - i]\n"
+                           " barrier }\n",
+                           k);
+    snprintf(text + length, sizeof text - (size_t)length, " y[global_id.x] = x\n}\n");
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    assert_true(launched_add(&l, "loops", program, &arguments));
+    if (l.joined.target.errata & VY_OPENCL_ERRATUM_POCL)
+        assert_int_equal(l.joined.programs.items[0].code.block[0], 1);
+    launched_run(&l);
+    assert_int_equal(l.judged, 1);
+    vyre_program_release(program);
+    launched_close(&l);
+}
+
 /* LLVM turns a loop with at most one iteration into a branch. */
 static void barriers_in_loops_without_iterations_are_kept(void **state) {
     (void)state;
@@ -495,6 +525,7 @@ int main(void) {
         cmocka_unit_test(returns_around_barriers_keep_what_is_before_them),
         cmocka_unit_test(stores_after_a_return_of_some_invocations_are_kept),
         cmocka_unit_test(barriers_in_uniform_loops_are_kept),
+        cmocka_unit_test(many_loops_with_barriers_have_none_for_pocl),
         cmocka_unit_test(barriers_in_loops_without_iterations_are_kept),
         cmocka_unit_test(loops_that_are_endless_if_entered_keep_what_is_around_them),
         cmocka_unit_test(negations_wrap_before_they_are_widened),
