@@ -191,6 +191,10 @@ static void check_limits(doctor *d) {
     X("VYRE_CUDA_LIBRARY")                                                                                             \
     X("VYRE_CUDA_PROBE")                                                                                               \
     X("VYRE_CUDA_TOGETHER")                                                                                            \
+    X("VYRE_OPENCL_DIRECT")                                                                                            \
+    X("VYRE_OPENCL_LIBRARY")                                                                                           \
+    X("VYRE_OPENCL_PROBE")                                                                                             \
+    X("VYRE_OPENCL_SHARED")                                                                                            \
     X("VYRE_NVTX_LIBRARY")                                                                                             \
     X("VYRE_PERF_MAP")                                                                                                 \
     X("VYRE_GDB")
@@ -210,8 +214,8 @@ static void check_name(doctor *d, const char *name) {
         vy_suggestion_offer(&suggestion, known_variables[i]);
     }
     const char *near = vy_suggestion_get(&suggestion);
-    if (near)
-        doctor_warning(d, doctor_format(d, "unknown variable %.60s", name), doctor_format(d, "did you mean %s?", near));
+    doctor_warning(d, doctor_format(d, "unknown variable %.60s", name),
+                   near ? doctor_format(d, "did you mean %s?", near) : "correct its name, or unset it");
 }
 
 static void check_dialect_path(doctor *d) {

@@ -529,9 +529,12 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
  * be selected by number. */
 void vy_cuda_probe(const vyre_host *host, vyre_probe *out) {
     vy_cuda_dynamic_symbols api;
+    vy_cuda_device_info variables = {.name = ""};
     vyre_error error;
     (void)host;
-    vyre_status status = vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &api, &error);
+    vyre_status status = vy_cuda_device_info_apply_env(&variables, &error);
+    if (status == VYRE_OK)
+        status = vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &api, &error);
     if (status == VYRE_OK)
         status = vy_cuda_device_info_any(&api, &out->device_count, &error);
     out->device_class = VYRE_DEVICE_GPU;

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *vy_gpu_library_file(const vy_gpu_library *library) {
     const char *file = secure_getenv(library->variable);
@@ -18,10 +19,12 @@ vyre_status vy_gpu_library_open(const vy_gpu_library *library, const char *file,
     if (status != VYRE_OK)
         return status;
     void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!handle)
-        return vy_fail(error, VYRE_NOT_FOUND,
-                       secure_getenv(library->variable) ? library->wrong_fix : library->absent_fix,
-                       "%s is not installed", file);
+    if (!handle) {
+        const char *fix = secure_getenv(library->variable) ? library->wrong_fix : library->absent_fix;
+        const char *reason = strchr(file, '/') && access(file, F_OK) == 0 ? dlerror() : NULL;
+        return reason ? vy_fail(error, VYRE_NOT_FOUND, fix, "a library does not load: %s", reason)
+                      : vy_fail(error, VYRE_NOT_FOUND, fix, "%s is not installed", file);
+    }
     for (size_t i = 0; i < library->count && status == VYRE_OK; i++) {
         void *symbol = dlsym(handle, library->symbols[i].symbol);
         if (!symbol && library->symbols[i].is_required)

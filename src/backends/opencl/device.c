@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,11 +155,10 @@ static void query_device(const vy_ocl_dynamic_symbols *api, vy_cl_platform platf
 
 #define VENDORS "/etc/OpenCL/vendors"
 
-/* Whether the library that a file of the folder names loads. If not, `text` has the reason. */
-static int driver_loads(const char *folder, const char *name, char text[256]) {
-    char path[512], line[256] = "";
+/* Whether the library that a file names loads. If not, `text` has the reason. */
+static int driver_loads(const char *path, char text[256]) {
+    char line[256] = "";
     vyre_bytes bytes = VYRE_BYTES_INIT;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
     if (vy_file_read_plain(path, 4096, &bytes, NULL) != VYRE_OK) {
         snprintf(text, 256, "%.160s cannot be read", path);
         return 0;
@@ -176,18 +176,25 @@ static int driver_loads(const char *folder, const char *name, char text[256]) {
     return 1;
 }
 
-/* Returns the number of files that name drivers. text: the problem of the first driver that does not load, or "". */
+/* Returns the number of files that name drivers: those of the folder, or the file itself. text: the problem of the first
+ * driver that does not load, or "". */
 static unsigned check_driver_files(const char *folder, char text[256]) {
+    char path[512];
     unsigned count = 0;
     DIR *entries = opendir(folder);
     text[0] = 0;
+    if (!entries && errno == ENOTDIR) {
+        driver_loads(folder, text);
+        return 1;
+    }
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         size_t length = strlen(entry->d_name);
         if (length < 5 || strcmp(entry->d_name + length - 4, ".icd") != 0)
             continue;
         count++;
+        snprintf(path, sizeof path, "%.250s/%.255s", folder, entry->d_name);
         if (!text[0])
-            driver_loads(folder, entry->d_name, text);
+            driver_loads(path, text);
     }
     if (entries)
         closedir(entries);
@@ -579,6 +586,10 @@ static const vyre_backend_vtable table = {
 /* Smaller buffers are copied, because creating a memory object costs as much. */
 enum { DIRECT_BYTES = 64 << 10, DIRECT_MAX = 1 << 30 };
 
+static vyre_status read_variables(uint32_t *direct_bytes, vyre_error *error) {
+    return vy_env_number("VYRE_OPENCL_DIRECT", 0, DIRECT_MAX, DIRECT_BYTES, direct_bytes, error);
+}
+
 vyre_status vy_ocl_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
     (void)host;
     vy_ocl *ocl = vy_allocate_zero(sizeof *ocl);
@@ -589,7 +600,7 @@ vyre_status vy_ocl_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
     ocl->base.has_probe = (uint8_t)vy_env_flag("VYRE_OPENCL_PROBE", 1);
     vyre_status status = vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &ocl->api, error);
     if (status == VYRE_OK)
-        status = vy_env_number("VYRE_OPENCL_DIRECT", 0, DIRECT_MAX, DIRECT_BYTES, &ocl->direct_bytes, error);
+        status = read_variables(&ocl->direct_bytes, error);
     if (status == VYRE_OK)
         status = choose_device(ocl, error);
     if (status == VYRE_OK) {
@@ -612,7 +623,9 @@ void vy_ocl_probe(const vyre_host *host, vyre_probe *out) {
     char note[256];
     vyre_error error;
     (void)host;
-    vyre_status status = vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &api, &error);
+    vyre_status status = read_variables(&count, &error);
+    if (status == VYRE_OK)
+        status = vy_ocl_dynamic_symbols_open(vy_ocl_dynamic_symbols_file(), &api, &error);
     if (status == VYRE_OK)
         status = vy_ocl_devices_list(&api, &items, &count, note, &error);
     if (status != VYRE_OK) {

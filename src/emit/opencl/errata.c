@@ -14,11 +14,13 @@ enum { HAS_BARRIER = 1, HAS_JUMP = 2, HAS_DECISION = 4, HAS_LOOP = 8 };
 /* PoCL's compile time grows by 2.5 for each further loop: 8 take 12 s. 256 barriers take 3 s. */
 enum { MOST_LOOPS = 5, MOST_BARRIERS = 128 };
 
-/* The features of a range of statements. HAS_JUMP: a jump leaves or continues the loop around the range. HAS_LOOP: a
- * loop with a barrier; `loops` counts those that do not contain another one. HAS_DECISION: a branch decides whether a
- * barrier executes, or whether the kernel ends (traps, polls and returns). A `while` without barriers that begins before
- * `last` is a decision, too: LLVM may prove it infinite, and PoCL treats the branch to an infinite loop as a branch
- * around the barriers after it. Recursion is bounded by VY_LIMIT_NESTING. */
+/* The features of a range of statements.
+ * HAS_JUMP      a jump leaves or continues the loop around the range
+ * HAS_LOOP      a loop with a barrier; `loops` counts those that do not contain another one
+ * HAS_DECISION  a branch decides whether a barrier executes, or whether the kernel ends (traps, polls and returns). So
+ *               is a `while` without barriers that begins before `last`: LLVM may prove it infinite, and PoCL treats the
+ *               branch to an infinite loop as a branch around the barriers after it
+ * Recursion is bounded by VY_LIMIT_NESTING. */
 static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last, uint32_t *loops) {
     unsigned has = 0;
     for (uint32_t i = first; i < end; i = vy_c_stmt(c, i)->end) {
