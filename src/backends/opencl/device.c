@@ -176,8 +176,8 @@ static int driver_loads(const char *path, char text[256]) {
     return 1;
 }
 
-/* Returns the number of files that name drivers: those of the folder, or the file itself. text: the problem of the first
- * driver that does not load, or "". */
+/* Returns the number of files that name drivers: those of the folder, or the file itself. text: the problem of the
+ * first driver that does not load, or "". */
 static unsigned check_driver_files(const char *folder, char text[256]) {
     char path[512];
     unsigned count = 0;

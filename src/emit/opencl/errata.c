@@ -18,8 +18,8 @@ enum { MOST_LOOPS = 5, MOST_BARRIERS = 128 };
  * HAS_JUMP      a jump leaves or continues the loop around the range
  * HAS_LOOP      a loop with a barrier; `loops` counts those that do not contain another one
  * HAS_DECISION  a branch decides whether a barrier executes, or whether the kernel ends (traps, polls and returns). So
- *               is a `while` without barriers that begins before `last`: LLVM may prove it infinite, and PoCL treats the
- *               branch to an infinite loop as a branch around the barriers after it
+ *               is a `while` without barriers that begins before `last`: LLVM may prove it infinite, and PoCL treats
+ *               the branch to an infinite loop as a branch around the barriers after it
  * Recursion is bounded by VY_LIMIT_NESTING. */
 static unsigned scan(const vy_c *c, uint32_t first, uint32_t end, uint32_t last, uint32_t *loops) {
     unsigned has = 0;
