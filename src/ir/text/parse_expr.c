@@ -763,10 +763,11 @@ static vy_ast_node *parse_minus(vy_parser *parser, vy_position at) {
  * frames, count two. The bound is twice the limit of the language, because each operator can be in its own pair of
  * parentheses. */
 static int too_deep(vy_parser *parser) {
-    if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
+    enum { MOST = 2 * VY_LIMIT_EXPRESSION_DEPTH + 8 };
+    if (parser->depth < MOST)
         return 0;
     vy_parse_error(parser, VY_T014, parser->token.at, NULL,
-                   "expression too deep (more than %d nested operators or parentheses)", VY_LIMIT_EXPRESSION_DEPTH);
+                   "expression too deep (more than %d levels of operators, parentheses, calls and indices)", (int)MOST);
     return 1;
 }
 
