@@ -275,7 +275,8 @@ vyre_status vy_dispatch_check_expired(const vyre_program *program, uint64_t dead
     if (!deadline_ns || vy_clock_now() < deadline_ns)
         return VYRE_OK;
     vy_count(VY_COUNTER_timeouts, 1);
-    return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` could not start before its deadline", vyre_program_name(program));
+    return vy_fail(error, VYRE_TIMEOUT, "raise the deadline, which includes compiling, or compile before the dispatch",
+                   "`%s` could not start before its deadline", vyre_program_name(program));
 }
 
 vyre_status vy_dispatch_fail_labelled(vyre_status status, const char *label, vyre_error *error) {
