@@ -20,9 +20,10 @@
 #define NEGATIONS INTEGERS(OPERATOR("-", UNARY), BODY(WRAPS "(0u - ($P)a);"))
 #define ROW_NOT {OPERATOR("~", UNARY), OPERATOR("~", UNARY), BODY(WRAPS "~a;"), NONE, NONE}
 #define ROW_LNOT {NONE, NONE, NONE, NONE, OPERATOR("!", UNARY)}
-#define ROW_ABS \
-    {BODY("return a;"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), BODY(WRAPS "(a < 0 ? 0u - ($P)a : ($P)a);"), \
-     LIBRARY("fabs$F"), NONE}
+/* LLVM 14 and 15 must not recognise the absolute value: of `b == 0 ? -1 : 0` they make llvm.abs.i1, of which SCCP takes
+ * the value for b = 0 if a load of b is conditional. */
+#define ABS BODY("const $P n = ($P)a, sign = 0u - (n >> (sizeof n * 8 - 1));\n" WRAPS "(n - ((n & sign) << 1));")
+#define ROW_ABS {BODY("return a;"), ABS, ABS, LIBRARY("fabs$F"), NONE}
 #define REVERSE_BITS "$u n = ($U)a;\n" \
     "n = ((n & 0x5555555555555555$S) << 1) | ((n >> 1) & 0x5555555555555555$S);\n" \
     "n = ((n & 0x3333333333333333$S) << 2) | ((n >> 2) & 0x3333333333333333$S);\n" \
