@@ -325,6 +325,10 @@ static vyre_status object_check(vyre_span object, const vyre_program *program, u
         return corrupt(error, "its arguments are not those of the program");
     if ((header->reports || header->polls) && header->control_argument == VY_NONE)
         return corrupt(error, "it has no argument for its control block");
+    const uint32_t *block = header->block, *size = program->workgroup, count = size[0] * size[1] * size[2];
+    if (block[0] - 1 >= count || block[1] - 1 >= count || block[2] - 1 >= count ||
+        ((uint64_t)block[0] * block[1] * block[2] != count && block[0] * block[1] * block[2] != 1))
+        return corrupt(error, "its workgroup is not that of the program");
     return check_values(header, program, error);
 }
 

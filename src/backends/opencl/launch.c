@@ -336,25 +336,24 @@ enum {
 };
 
 /* The most workgroups of a launch. */
-static uint64_t most_groups(const vy_ocl *ocl, const vy_ocl_kernel *kernel, const vyre_launch *launch) {
+static uint64_t most_groups(const vy_ocl *ocl, const vy_ocl_kernel *kernel, int is_cancellable) {
     const uint32_t *block = kernel->header.block;
-    const int is_stoppable = launch->deadline_ns || launch->cancel;
-    const uint32_t in_bounds = INVOCATIONS_STOPPABLE / (block[0] * block[1] * block[2]);
-    if (is_stoppable && kernel->base.polls && !ocl->base.can_signal)
+    if (is_cancellable && kernel->base.polls && !ocl->base.can_signal)
         return (uint64_t)SLICE_PER_UNIT * (ocl->info.compute_units + 1);
-    if (ocl->info.device_class == VYRE_DEVICE_GPU)
-        return UINT64_MAX;
-    return !is_stoppable ? GROUPS_CPU : in_bounds < GROUPS_STOPPABLE ? in_bounds : GROUPS_STOPPABLE;
+    if (ocl->info.device_class == VYRE_DEVICE_GPU || !is_cancellable)
+        return ocl->info.device_class == VYRE_DEVICE_GPU ? UINT64_MAX : GROUPS_CPU;
+    const uint64_t most = INVOCATIONS_STOPPABLE / ((uint64_t)block[0] * block[1] * block[2]);
+    return most < GROUPS_STOPPABLE ? most : GROUPS_STOPPABLE;
 }
 
 int vy_ocl_needs_slices(const vy_gpu_executable *base, const vyre_launch *launch, uint32_t step[3]) {
     const vy_ocl *ocl = (const vy_ocl *)base->gpu;
     const vy_ocl_kernel *kernel = &((const vy_ocl_executable *)base)->kernel;
     const uint32_t *groups = launch->groups;
-    const uint64_t layer = (uint64_t)groups[1] * groups[2];
-    uint64_t most = most_groups(ocl, kernel, launch);
-    int is_large = kernel->base.polls && (launch->deadline_ns || launch->cancel) && !ocl->base.can_signal;
-    is_large |= layer && groups[0] > most / layer;
+    const int is_cancellable = launch->deadline_ns || launch->cancel;
+    uint64_t count, most = most_groups(ocl, kernel, is_cancellable);
+    int is_large = __builtin_mul_overflow((uint64_t)groups[0] * groups[1], groups[2], &count) || count > most;
+    is_large |= is_cancellable && kernel->base.polls && !ocl->base.can_signal;
     is_large |= ocl->info.device_class == VYRE_DEVICE_GPU &&
                 (groups[0] > GROUPS_X || groups[1] > GROUPS_YZ || groups[2] > GROUPS_YZ);
     for (int d = 0; step && d < 3; d++) {

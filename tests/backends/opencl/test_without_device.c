@@ -229,6 +229,7 @@ static void start_object(const vyre_program *program, parts *object) {
     object->header = (vy_ocl_header){.magic = VY_OCL_MAGIC,
                                      .format = VY_OCL_FORMAT,
                                      .launch_abi = VY_LAUNCH_ABI,
+                                     .block = {64, 1, 1},
                                      .arguments = 2,
                                      .tables_argument = VY_NONE,
                                      .values_argument = 1,
@@ -249,7 +250,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     parts object;
     assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, NULL), VYRE_OK);
     vyre_program *program = vyre_module_program(module, 0);
-    for (int what = 0; what < 17; what++) {
+    for (int what = 0; what < 18; what++) {
         vyre_error error = VYRE_ERROR_INIT;
         vy_gpu_executable *code;
         start_object(program, &object);
@@ -305,6 +306,9 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
             header->values.param_at[0] = (uint16_t)header->values.bytes;
             break;
         case 16: /* facts that are none */
+            break;
+        case 17:
+            header->block[1] = 0;
             break;
         }
         vyre_status status = vy_ocl_load(&ocl.base, program, 0, bytes, &code, &error);
