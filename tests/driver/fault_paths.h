@@ -41,7 +41,7 @@ typedef struct roads {
     vyre_trap trap;  /* what dispatches fill */
     unsigned failed; /* roads that ended with an error */
     vyre_status last;
-    int released; /* memory that was wrapped, and given back */
+    _Atomic int released; /* memory that was wrapped, and given back */
 } roads;
 
 /* ---- the plug-in ---- */
@@ -295,7 +295,7 @@ static inline void fault_path_transfers(roads *r) {
 /* ---- memory of others ---- */
 
 static inline void fault_path_release(void *user) {
-    ++*(int *)user;
+    atomic_fetch_add((_Atomic int *)user, 1); /* another thread may recover the backend */
 }
 
 /* Wrapped, exported, read, and given back: once, now or when the backend ends. */

@@ -69,8 +69,8 @@
 #define ROW_ROTR {INTEGERS(BODY(ROTATES(">>", "<<")), BODY(ROTATES(">>", "<<"))), NONE, NONE}
 /* The order of zeros is decided by bits (`zeros`): clang 14 at -O1 compiles comparisons with a constant -0.0 to maxsd,
  * which does not distinguish zeros. */
-/* The test for equality comes first: LLVM 14 and 15 make one comparison of two that leave equal numbers over, and return
- * the wrong zero. */
+/* The test for equality comes first: LLVM 14 and 15 merge two comparisons that leave only equal numbers, and return the
+ * wrong zero. */
 #define EXTREME(symbol, zeros) \
     {INTEGERS(BODY("return a " symbol " b ? a : b;"), BODY("return a " symbol " b ? a : b;")), \
      BODY("if (a != b)\n    return a " symbol " b || b != b ? a : b;\n" zeros), NONE}
