@@ -370,8 +370,8 @@ static uint64_t promised_by_config(uint64_t config) {
            (config & VY_CL_FP_FMA ? UINT64_C(1) << VYRE_NUMERIC_F32_FMA : 0);
 }
 
-/* Half of the stack on which PoCL runs a workgroup: that of a thread of its own. Device "basic" uses the caller's
- * thread, of which libvyre requires 256 KiB. */
+/* Half of the stack on which PoCL runs a workgroup. PoCL creates its threads with the default stack size of the
+ * process. Device "basic" runs workgroups on the calling thread, of whose stack 256 KiB are assumed. */
 static uint64_t pocl_stack_bytes(const char *device) {
     pthread_attr_t attributes;
     size_t size = 0;

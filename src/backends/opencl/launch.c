@@ -323,9 +323,9 @@ vyre_status vy_ocl_query(vy_gpu_slot *base, int *is_done, vyre_error *error) {
 /* SLICE_PER_UNIT: workgroups per compute unit in a slice of a cancellable grid, if running kernels cannot be stopped.
  * GROUPS_X, GROUPS_YZ: the largest grid, in x and in y and z, that all GPU drivers accept.
  *
- * Processors: PoCL counts the workgroups of a launch in 32 bits, so a launch has at most GROUPS_CPU. It starts all of
- * them after a request to stop, too, and kernels only poll in loops: a slice of a cancellable grid has at most
- * GROUPS_STOPPABLE workgroups and INVOCATIONS_STOPPABLE invocations. */
+ * Processors: PoCL counts the workgroups of a launch in 32 bits, so a launch has at most GROUPS_CPU. After a request to
+ * stop, PoCL still starts the remaining workgroups, and a kernel without a loop does not poll. A slice of a cancellable
+ * grid therefore has at most GROUPS_STOPPABLE workgroups and INVOCATIONS_STOPPABLE invocations. */
 enum {
     SLICE_PER_UNIT = 64,
     GROUPS_YZ = 65535,

@@ -40,8 +40,7 @@ typedef struct vy_opencl_device {
     /* bits 1 << VYRE_NUMERIC_…: exact operations, as a probe confirmed them; vy_opencl_assumed() without a probe */
     uint64_t exact;
     uint64_t constant_bytes; /* of __constant memory; larger constant arrays go to global memory. 0: all do */
-    /* of __local memory, and of the stack of a thread of the driver, of which the rest of its frames leaves so much;
-     * used only with VY_OPENCL_ERRATUM_POCL */
+    /* the size of __local memory, and the stack that a workgroup may use; used only with VY_OPENCL_ERRATUM_POCL */
     uint64_t local_bytes, stack_bytes;
     uint64_t uniform_bytes; /* constant_bytes for arrays whose indices are uniform over the workgroup */
     /* invocations of a subgroup, if these are consecutive ones of a workgroup with one dimension; 0: not known, or no
